@@ -495,7 +495,7 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
 void Daemon::update_idle_timer() {
   if (stopped_ || (config_.idle_exit.count() == 0 && !lost_place_)) return;
   const bool idle = controller_->client_count() == 0 && http_->connections() == 0 &&
-                    (lost_place_ || !cluster_->joined());
+                    (lost_place_ || !(cluster_->joined() || cluster_->has_local_plans()));
   if (!idle) {
     idle_timer_.cancel();
     idle_armed_ = false;

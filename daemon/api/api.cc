@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "bindings/abi/api_fields.h"
+#include "daemon/api/body_fields.h"
 #include "daemon/api/cluster_json.h"
 #include "daemon/api/explain.h"
+#include "daemon/api/launch_json.h"
 #include "daemon/api/lease_json.h"
 #include "daemon/api/report.h"
 #include "daemon/metrics/exposition.h"
@@ -17,38 +19,15 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::size_t kMaxArguments = 511;  // as much as an attach request can hold
 constexpr std::size_t kMaxProgram = 255;
 constexpr const char* kNoSuchClient = "there is no such client; see /v1/clients";
-constexpr std::size_t kMaxEnvironmentVariables = 64;
+constexpr const char* kNobodysOwn =
+    "you have no number of your own here, so no program is known to be yours";
 
 // What requests may hold.
 using Kind = Member::Kind;
 constexpr Member kClient = {field::kClient, Kind::kInteger, 1};
-constexpr Member kShare = {field::kShare, Kind::kNumber, 0.001, OPTILE_MAX_SHARE_MILLI / 1000.0};
 constexpr const char* kClientParameter[] = {field::kClient};
-constexpr Member kLaunchMembers[] = {{field::kExecutable, Kind::kText},
-                                     {field::kProgram, Kind::kText},
-                                     {field::kArguments, Kind::kTextOrList},
-                                     {field::kUserEnvironment, Kind::kTextMap},
-                                     {field::kBlasProvider, Kind::kText},
-                                     {field::kUsesOpenmp, Kind::kFlag},
-                                     {field::kResizesTeams, Kind::kFlag},
-                                     {field::kMarksOps, Kind::kFlag},
-                                     {field::kBudgetCores, Kind::kInteger, 0, 65536},
-                                     {field::kLibompPath, Kind::kText},
-                                     {field::kLibompSuitable, Kind::kFlag},
-                                     {field::kLibompObstacle, Kind::kText},
-                                     {field::kOpenmp, Kind::kText},
-                                     {field::kWait, Kind::kText},
-                                     {field::kBlas, Kind::kText},
-                                     {field::kHeap, Kind::kText},
-                                     {field::kRenewsBlocks, Kind::kFlag},
-                                     {field::kSetsUpMalloc, Kind::kFlag},
-                                     kShare,
-                                     {field::kBatch, Kind::kFlag},
-                                     {field::kStarts, Kind::kFlag},
-                                     {field::kAnnounced, Kind::kFlag}};
 constexpr Member kUndoMembers[] = {{field::kAll, Kind::kTrue},
                                    kClient,
                                    {field::kProgram, Kind::kText, 1},
@@ -106,83 +85,6 @@ bool fits(std::string_view pattern, std::string_view path, std::string& paramete
   if (middle.find('/') != std::string_view::npos) return false;
   parameter = percent_decoded(middle);
   return true;
-}
-
-std::string text_at(const Json& json, const char* name, std::size_t most = 4096) {
-  const auto found = json.find(name);
-  if (found == json.end() || !found->is_string()) return "";
-  const std::string text = found->get<std::string>();
-  return clean_text(text.data(), std::min(text.size(), most));
-}
-
-bool flag_at(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_boolean() && found->get<bool>();
-}
-
-// Launch options by their command-line values; nullopt for an unknown one.
-template <typename Choice>
-std::optional<Choice> choice_at(const Json& json, const char* name,
-                                std::initializer_list<std::pair<const char*, Choice>> words) {
-  if (!json.contains(name)) return Choice::kAuto;
-  const std::string text = text_at(json, name);
-  for (const auto& [word, choice] : words) {
-    if (text == word) return choice;
-  }
-  return std::nullopt;
-}
-
-// Arguments as the shim tells them: blank-separated. A list is joined.
-std::string arguments_at(const Json& json) {
-  const auto found = json.find(field::kArguments);
-  if (found == json.end() || !found->is_array())
-    return text_at(json, field::kArguments, kMaxArguments);
-  std::string joined;
-  for (const Json& one : *found) {
-    if (!joined.empty()) joined += ' ';
-    joined += one.get<std::string>();
-  }
-  return clean_text(joined.data(), std::min(joined.size(), kMaxArguments));
-}
-
-std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
-  using perfmodel::BlasChoice;
-  using perfmodel::HeapChoice;
-  using perfmodel::OpenmpChoice;
-  using perfmodel::WaitChoice;
-  const auto openmp = choice_at<OpenmpChoice>(body, field::kOpenmp,
-                                              {{"auto", OpenmpChoice::kAuto},
-                                               {"keep", OpenmpChoice::kKeep},
-                                               {"llvm", OpenmpChoice::kLlvm}});
-  const auto wait = choice_at<WaitChoice>(
-      body, field::kWait, {{"auto", WaitChoice::kAuto}, {"keep", WaitChoice::kKeep}});
-  const auto blas = choice_at<BlasChoice>(
-      body, field::kBlas, {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
-  const auto heap = choice_at<HeapChoice>(
-      body, field::kHeap, {{"auto", HeapChoice::kAuto}, {"keep", HeapChoice::kKeep}});
-  if (!openmp || !wait || !blas || !heap) return std::nullopt;
-  perfmodel::LaunchFacts facts;
-  facts.openmp = *openmp;
-  facts.wait = *wait;
-  facts.blas = *blas;
-  facts.heap = *heap;
-  facts.blas_provider = text_at(body, field::kBlasProvider);
-  facts.uses_openmp = flag_at(body, field::kUsesOpenmp);
-  facts.resizes_teams = flag_at(body, field::kResizesTeams);
-  facts.marks_ops = flag_at(body, field::kMarksOps);
-  facts.renews_blocks = flag_at(body, field::kRenewsBlocks);
-  facts.sets_up_malloc = flag_at(body, field::kSetsUpMalloc);
-  facts.libomp_path = text_at(body, field::kLibompPath);
-  facts.libomp_suitable = flag_at(body, field::kLibompSuitable);
-  facts.libomp_obstacle = text_at(body, field::kLibompObstacle);
-  const auto variables = body.find(field::kUserEnvironment);
-  if (variables != body.end()) {
-    for (const auto& [name, value] : variables->items()) {
-      if (facts.user_environment.size() == kMaxEnvironmentVariables) break;
-      facts.user_environment[name] = value.get<std::string>();
-    }
-  }
-  return facts;
 }
 
 // What is known of a program's widths, as far as one line can say it.
@@ -435,7 +337,7 @@ base::Result<UndoRequest> undo_request(const Call& call) {
 
 HttpResponse post_undo(const Call& call) {
   if (!call.served.facts.rights.may(call.peer, call.peer.uid)) {
-    return problem(403, "you have no number of your own here, so no program is known to be yours");
+    return problem(403, kNobodysOwn);
   }
   const base::Result<UndoRequest> asked = undo_request(call);
   if (!asked.ok()) return problem(asked.error());
@@ -510,6 +412,23 @@ HttpResponse post_join(const Call& call) {
   return change_cluster(call, [&](Cluster& cluster) { return cluster.join(options.value()); });
 }
 
+HttpResponse get_plans(const Call& call) {
+  Json json = plans_json(call.served.cluster, [&](unsigned owner) {
+    return call.served.facts.rights.may(call.peer, owner);
+  });
+  // They name jobs of others too.
+  if (!call.served.facts.rights.may_all(call.peer)) json[field::kMessages] = Json::array();
+  return ok(json);
+}
+
+// Of whoever asks, as the kernel says it.
+HttpResponse post_plan(const Call& call) {
+  if (!call.served.facts.rights.may(call.peer, call.peer.uid)) return problem(403, kNobodysOwn);
+  if (call.served.cluster == nullptr) return problem(409, kNoClusterHere);
+  const base::Status taken = take_plan(*call.served.cluster, call.body, call.peer);
+  return taken.ok() ? get_plans(call) : problem(taken.error());
+}
+
 HttpResponse delete_cluster(const Call& call) {
   return change_cluster(call, [](Cluster& cluster) { return cluster.leave(); });
 }
@@ -537,6 +456,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/cluster", get_cluster},
     {"DELETE", "/v1/cluster", delete_cluster},
     {"POST", "/v1/cluster/join", post_join, {}, kJoinMembers},
+    {"GET", "/v1/cluster/plans", get_plans},
+    {"POST", "/v1/cluster/plans", post_plan, {}, kPlanMembers},
     {"GET", "/metrics", get_metrics},
 };
 

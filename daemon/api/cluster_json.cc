@@ -55,6 +55,30 @@ ClusterJson cluster_json(const Cluster* cluster) {
           {field::kMessages, membership.messages}};
 }
 
+ClusterJson plans_json(const Cluster* cluster, const std::function<bool(unsigned uid)>& may_see) {
+  const ClusterPlans known = cluster == nullptr ? ClusterPlans() : cluster->plans();
+  ClusterJson plans = ClusterJson::array();
+  for (const ClusterPlan& one : known.plans) {
+    if (!may_see(one.uid)) continue;
+    ClusterJson json = to_json(one.plan);
+    json[field::kNode] = one.node;
+    json[field::kSeenSeconds] = std::chrono::duration<double>(one.age).count();
+    plans.push_back(std::move(json));
+  }
+  return {{field::kPlans, std::move(plans)}, {field::kMessages, known.messages}};
+}
+
+base::Status take_plan(Cluster& cluster, const ClusterJson& body, const Peer& told_by) {
+  if (!told_by.known || told_by.pid <= 0) {
+    return base::Error{base::ErrorKind::kDenied,
+                       "a plan is kept as long as its process lives, and the kernel does not say "
+                       "here which one that is"};
+  }
+  base::Result<JobPlan> plan = read_job_plan(body);
+  if (!plan.ok()) return plan.status();
+  return cluster.take_plan(std::move(plan).value(), {told_by.uid, told_by.pid});
+}
+
 base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const Peer& asked_by) {
   ClusterOptions options;
   const auto endpoints = body.find(field::kEndpoints);

@@ -2,6 +2,7 @@
 // cluster; the daemon's one thread.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
@@ -16,12 +17,31 @@ inline constexpr Member kJoinMembers[] = {{field::kEndpoints, Member::Kind::kTex
                                           {field::kName, Member::Kind::kText},
                                           {field::kAddress, Member::Kind::kText},
                                           {field::kCredentialsFile, Member::Kind::kText}};
+// Of a job's plan; read_job_plan() looks at what is in them.
+inline constexpr Member kPlanMembers[] = {{field::kJob, Member::Kind::kText, 1},
+                                          {field::kRun, Member::Kind::kText, 1},
+                                          {field::kEpoch, Member::Kind::kInteger, 1},
+                                          {field::kStep, Member::Kind::kInteger},
+                                          {field::kSinceStep, Member::Kind::kInteger},
+                                          {field::kKind, Member::Kind::kText},
+                                          {field::kSchedule, Member::Kind::kText},
+                                          {field::kMicroBatches, Member::Kind::kInteger},
+                                          {field::kPredictedSeconds, Member::Kind::kOther},
+                                          {field::kMeasuredSeconds, Member::Kind::kOther},
+                                          {field::kRanks, Member::Kind::kOther},
+                                          {field::kChanges, Member::Kind::kOther}};
 inline constexpr const char* kOnlyAdminsJoin =
     "a cluster is the whole machine's: only root and the admins of this daemon may join or leave";
 inline constexpr const char* kNoClusterHere = "this daemon joins no cluster";
 
 // State "none", and nothing else, where this node is in no cluster.
 nlohmann::json cluster_json(const Cluster* cluster);
+
+// Plans of jobs whose user `may_see` lets through.
+nlohmann::json plans_json(const Cluster* cluster, const std::function<bool(unsigned uid)>& may_see);
+
+// kDenied: nobody knows which process tells it. Else as Cluster::take_plan().
+base::Status take_plan(Cluster& cluster, const nlohmann::json& body, const Peer& told_by);
 
 // kInvalid says what would be right. kDenied: the password's file is read with the daemon's rights,
 // so only root and the daemon's own account may name one.

@@ -1,6 +1,10 @@
 #include "daemon/cluster/cluster.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace optile::daemon {
@@ -16,6 +20,7 @@ struct Cluster::Member {
   EtcdStore::Settings settings;
   std::unique_ptr<EtcdStore> store;
   std::unique_ptr<Membership> membership;
+  std::unique_ptr<JobPlans> plans;
   std::string logged;  // what the log last said
 };
 
@@ -63,6 +68,10 @@ base::Status Cluster::join(const ClusterOptions& options) {
   member->membership = std::make_unique<Membership>(
       *member->store,
       Membership::Settings{member->keys, member->node, kMembershipTtl, [this] { schedule(); }});
+  member->plans = std::make_unique<JobPlans>(
+      *member->store, JobPlans::Settings{member->keys, member->node.name, member->node.instance,
+                                         [this] { schedule(); }});
+  member->plans->set_own(local_plans_.own());
   member_ = std::move(member);
   dependencies_.write_log("cluster: joins by way of " + options.endpoints + " as node " +
                           member_->node.name);
@@ -90,28 +99,33 @@ base::Status Cluster::leave() {
 
 void Cluster::stop() {
   timer_.cancel();
+  told_by_.clear();
   member_.reset();
   leaving_.reset();
 }
 
+nanoseconds Cluster::now() const {
+  return nanoseconds(static_cast<int64_t>(dependencies_.monotonic_ns()));
+}
+
 // Also of an answer: what is due is asked from the loop, not from within.
 void Cluster::schedule() {
-  const nanoseconds next = member_->membership->next_tick();
+  const nanoseconds next = std::min(member_->membership->next_tick(), member_->plans->next_tick());
   log_changes();
   timer_.cancel();
   if (next == nanoseconds::max()) return;
-  const nanoseconds now(static_cast<int64_t>(dependencies_.monotonic_ns()));
-  timer_.expires_after(std::max(nanoseconds(0), next - now));
+  timer_.expires_after(std::max(nanoseconds(0), next - now()));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || member_ == nullptr) return;
-    member_->membership->tick(nanoseconds(static_cast<int64_t>(dependencies_.monotonic_ns())));
+    Membership& membership = *member_->membership;
+    membership.tick(now());
+    member_->plans->tick(now(), membership.is_member(now()) ? membership.lease() : 0);
     schedule();
   });
 }
 
 void Cluster::log_changes() {
-  const nanoseconds now(static_cast<int64_t>(dependencies_.monotonic_ns()));
-  const Membership::View view = member_->membership->view(now);
+  const Membership::View view = member_->membership->view(now());
   std::string line = "cluster: node " + member_->node.name;
   line += view.member ? " is a member" : " is no member";
   if (view.leader) line += " and leads, epoch " + std::to_string(view.epoch);
@@ -123,14 +137,79 @@ void Cluster::log_changes() {
 
 std::optional<ClusterView> Cluster::view() const {
   if (member_ == nullptr) return std::nullopt;
-  const nanoseconds now(static_cast<int64_t>(dependencies_.monotonic_ns()));
   ClusterView view = {member_->keys.user,
                       member_->node,
                       {},
                       member_->store->description(),
-                      member_->membership->view(now)};
+                      member_->membership->view(now())};
   for (const EtcdEndpoint& one : member_->settings.endpoints) view.endpoints.push_back(one.url());
   return view;
+}
+
+base::Status Cluster::take_plan(JobPlan plan, const PlanSource& source) {
+  if (const base::Status taken = local_plans_.take(std::move(plan), source, now()); !taken.ok()) {
+    return taken;
+  }
+  if (const base::Status watched = watch(source.pid); !watched.ok()) {
+    local_plans_.forget(source.pid);
+    return watched;
+  }
+  tell_plans();
+  return {};
+}
+
+// By a descriptor of the process, which is readable once it has ended.
+base::Status Cluster::watch(int pid) {
+  if (told_by_.contains(pid)) return {};
+  const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       "the process that tells this plan cannot be watched"};
+  }
+  auto& process =
+      told_by_.emplace(pid, boost::asio::posix::stream_descriptor(io_, fd)).first->second;
+  process.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                     [this, pid](const boost::system::error_code& error) {
+                       if (!error) forget_plans(pid);
+                     });
+  return {};
+}
+
+void Cluster::forget_plans(int pid) {
+  told_by_.erase(pid);
+  local_plans_.forget(pid);
+  tell_plans();
+}
+
+void Cluster::tell_plans() {
+  if (member_ != nullptr) {
+    member_->plans->set_own(local_plans_.own());
+    schedule();
+  }
+  dependencies_.changed();
+}
+
+ClusterPlans Cluster::plans() const {
+  ClusterPlans found;
+  const std::string here = member_ == nullptr ? host_name_as_node() : member_->node.name;
+  for (const LocalPlans::Kept& one : local_plans_.all()) {
+    found.plans.push_back({here, one.source.uid, one.plan, now() - one.told});
+  }
+  if (member_ != nullptr) {
+    JobPlans::View others = member_->plans->view(now());
+    for (JobPlans::Seen& one : others.plans) {
+      found.plans.push_back({one.record.node, one.record.uid, std::move(one.record.plan), one.age});
+    }
+    found.messages = std::move(others.messages);
+    if (!member_->membership->is_member(now())) {
+      found.messages.emplace_back(
+          "this node is no member of its cluster now: jobs of other nodes are not known");
+    }
+  }
+  std::stable_sort(
+      found.plans.begin(), found.plans.end(),
+      [](const ClusterPlan& a, const ClusterPlan& b) { return a.plan.job < b.plan.job; });
+  return found;
 }
 
 }  // namespace optile::daemon

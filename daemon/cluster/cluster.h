@@ -1,12 +1,15 @@
-// The daemon's part in a cluster: joins one, keeps its membership, leaves. Without a cluster
-// nothing here runs, and no timer is armed. The daemon's one thread.
+// The daemon's part in a cluster: joins one, keeps its membership, leaves; and the plans of jobs,
+// those of this machine without a cluster too. Without a cluster no timer is armed. The daemon's
+// one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +18,8 @@
 #include "base/result.h"
 #include "daemon/cluster/cluster_options.h"
 #include "daemon/cluster/etcd_store.h"
+#include "daemon/cluster/job_plans.h"
+#include "daemon/cluster/local_plans.h"
 #include "daemon/cluster/membership.h"
 
 namespace optile::daemon {
@@ -34,13 +39,25 @@ struct ClusterView {
   Membership::View membership;
 };
 
+// A job's plan, and where its rank 0 runs.
+struct ClusterPlan {
+  std::string node;
+  unsigned uid = 0;
+  JobPlan plan;
+  std::chrono::nanoseconds age{0};  // since it was told, or read
+};
+struct ClusterPlans {
+  std::vector<ClusterPlan> plans;     // by job
+  std::vector<std::string> messages;  // what is in the way, for people
+};
+
 class Cluster {
  public:
   struct Dependencies {
     ClusterMachine machine;
     std::function<uint64_t()> monotonic_ns;
     std::function<void(const std::string& line)> write_log;
-    std::function<void()> changed;  // joined() may be another now
+    std::function<void()> changed;  // joined() or has_local_plans() may be another now
   };
   // `io` outlives it.
   Cluster(boost::asio::io_context& io, Dependencies dependencies);
@@ -60,9 +77,20 @@ class Cluster {
   bool joined() const { return member_ != nullptr; }
   std::optional<ClusterView> view() const;
 
+  // A plan that a process of this machine tells. It is gone when that process ends. kUnavailable:
+  // as LocalPlans::take(), or the process has ended.
+  base::Status take_plan(JobPlan plan, const PlanSource& source);
+  bool has_local_plans() const { return !local_plans_.all().empty(); }
+  // This machine's, and while the node is a member those of all others.
+  ClusterPlans plans() const;
+
  private:
   struct Member;
+  std::chrono::nanoseconds now() const;
   void schedule();
+  base::Status watch(int pid);
+  void forget_plans(int pid);
+  void tell_plans();
   void log_changes();
 
   boost::asio::io_context& io_;
@@ -70,6 +98,8 @@ class Cluster {
   boost::asio::steady_timer timer_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<EtcdStore> leaving_;  // until etcd has heard of it
+  LocalPlans local_plans_;
+  std::map<int, boost::asio::posix::stream_descriptor> told_by_;  // pid → its pidfd
 };
 
 }  // namespace optile::daemon

@@ -43,6 +43,11 @@ struct ClusterKeys {
   // Begins as leader() does, so that one read has both.
   std::string epoch() const { return leader() + "-epoch"; }
   std::string job(const std::string& name) const { return root() + "jobs/" + name + "/"; }
+  std::string plans() const { return root() + "plans/"; }
+  // Of a job that this account of the machines runs.
+  std::string plan(unsigned uid, const std::string& job) const {
+    return plans() + std::to_string(uid) + "/" + job;
+  }
 
  private:
   std::string root() const { return "optile/" + user + "/"; }

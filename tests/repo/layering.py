@@ -118,7 +118,7 @@ FOLDERS: Mapping[str, Folder] = {
         for folder in probe_folders(tree.source_root())
     },
     # What agrees with other nodes; the command line's `launch` does so too.
-    "daemon/cluster": Folder(6, _sees("base")),
+    "daemon/cluster": Folder(6, _sees("base"), _sees("bindings/abi/api_fields.h")),
     "daemon/support": Folder(7, _sees("base", "tuner/session")),
     "daemon/transport": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
     "daemon/process": Folder(8, _sees("base", "bindings/abi", "daemon/support")),

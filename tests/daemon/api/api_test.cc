@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/cpu_counter.h"
+#include "tests/daemon/api/described_fields.h"
 #include "tests/daemon/fixtures/running_daemon.h"
 #include "tests/daemon/fixtures/simulated_program.h"
 
@@ -485,36 +486,6 @@ TEST_F(ApiTest, NonReadingClientIsThrottled) {
   EXPECT_EQ(running_.get("/v1/status").status, 200);
 }
 
-// The properties of a schema of docs/reference/openapi.yaml, which is laid out with two spaces a
-// level.
-std::set<std::string> described_fields(const std::string& schema) {
-  std::ifstream file(OPTILE_SOURCE_DIR "/docs/reference/openapi.yaml");
-  std::set<std::string> fields;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t indent = line.find_first_not_of(' ');
-    const std::size_t colon = line.find(':');
-    if (indent == std::string::npos || colon == std::string::npos) continue;
-    const std::string name = line.substr(indent, colon - indent);
-    if (indent == 4) inside = name == schema;
-    if (inside && indent == 8) fields.insert(name);
-  }
-  return fields;
-}
-
-std::set<std::string> undescribed(const nlohmann::json& object,
-                                  const std::vector<std::string>& schemas) {
-  std::set<std::string> missing;
-  for (const auto& [name, value] : object.items()) missing.insert(name);
-  EXPECT_FALSE(missing.empty());
-  for (const std::string& schema : schemas) {
-    const std::set<std::string> described = described_fields(schema);
-    EXPECT_FALSE(described.empty()) << schema;
-    for (const std::string& name : described) missing.erase(name);
-  }
-  return missing;
-}
-
 TEST_F(ApiTest, EveryFieldIsDocumented) {
   Observed observed(running_, "train");
   const std::set<std::string> none;
@@ -553,33 +524,6 @@ TEST(OpenApi, DescribesExactlyExistingRoutes) {
     routes.insert(std::string(route.method) + " " + std::string(route.path));
   }
   EXPECT_EQ(described, routes);
-}
-
-TEST_F(ApiTest, ClusterIsJoinedAndLeft) {
-  EXPECT_EQ(running_.get("/v1/cluster").json(), nlohmann::json({{"state", "none"}}));
-  const std::string remove = "DELETE /v1/cluster HTTP/1.1\r\nHost: o\r\n\r\n";
-  EXPECT_EQ(running_.raw(remove).status, 404);
-  const std::string join = "/v1/cluster/join";
-  for (const char* wrong :
-       {"{}", R"({"endpoints": []})", R"({"endpoints": "https://a"})", R"({"endpoints": "a"})",
-        R"({"endpoints": "http://a", "name": "a/b"})", R"({"endpoints": [3]})",
-        R"({"endpoints": "http://a", "credentials_file": "relative"})"}) {
-    EXPECT_EQ(running_.post(join, wrong).status, 400) << wrong;
-  }
-  // Nobody listens there: it goes on trying, and says so.
-  const std::string body = R"({"endpoints": ["http://127.0.0.1:1"], "name": "n0"})";
-  ASSERT_EQ(running_.post(join, body).status, 200);
-  EXPECT_EQ(running_.post(join, body).status, 200);
-  EXPECT_EQ(running_.post(join, R"({"endpoints": "http://127.0.0.1:2"})").status, 409);
-  EXPECT_TRUE(running_.serve_until(
-      [&] { return !running_.get("/v1/cluster").json()["messages"].empty(); }));
-  const nlohmann::json cluster = running_.get("/v1/cluster").json();
-  EXPECT_EQ(undescribed(cluster, {"Cluster"}), std::set<std::string>());
-  EXPECT_EQ(cluster["state"], "unreachable");
-  EXPECT_EQ(cluster["name"], "n0");
-  EXPECT_EQ(cluster["epoch"], 0);
-  EXPECT_FALSE(cluster["etcd"]["reachable"].get<bool>());
-  EXPECT_EQ(running_.raw(remove).json()["state"], "none");
 }
 
 }  // namespace

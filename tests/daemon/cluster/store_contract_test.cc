@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/cluster/job_plans.h"
 #include "daemon/cluster/membership.h"
 #include "daemon/cluster/rank_claim.h"
+#include "tests/daemon/cluster/plan_samples.h"
 #include "tests/daemon/cluster/store_harness.h"
 
 namespace optile::daemon {
@@ -182,6 +184,37 @@ TEST_P(ClusterStoreContract, RanksAreClaimedAndTheJobBegins) {
         harness_->answer<ClusterLease>([&](auto done) { store_->revoke_lease(lease, done); }).ok());
   }
   EXPECT_TRUE(get("").entries.empty());
+}
+
+// The later of two plans of one run stays, whoever comes last, and goes with its node's lease.
+TEST_P(ClusterStoreContract, LaterPlanStaysAndGoesWithItsLease) {
+  const ClusterKeys keys = {"u"};
+  JobPlans first(harness_->add_store(), {keys, "a", "ia"});
+  JobPlans second(harness_->add_store(), {keys, "b", "ib"});
+  const ClusterLease leases[] = {lease_of(seconds(60)), lease_of(seconds(60))};
+  const auto epoch_there = [&] {
+    const KeyRange range = get(keys.plan(7, "train"));
+    if (range.entries.empty()) return int64_t{0};
+    return read_plan_record(range.entries[0].value).value().plan.epoch;
+  };
+  const auto serve_until = [&](const std::function<bool()>& done) {
+    return harness_->serve_until([&] {
+      first.tick(harness_->now(), leases[0]);
+      second.tick(harness_->now(), leases[1]);
+      return done();
+    });
+  };
+  first.set_own({{7, pipeline_plan("train", 2, 20)}});
+  EXPECT_TRUE(serve_until([&] { return epoch_there() == 2; }));
+  second.set_own({{7, pipeline_plan("train", 1, 90)}, {7, pipeline_plan("marker", 1, 1)}});
+  EXPECT_TRUE(serve_until([&] { return !get(keys.plan(7, "marker")).entries.empty(); }));
+  EXPECT_EQ(epoch_there(), 2);
+  second.set_own({{7, pipeline_plan("train", 3, 30)}});
+  EXPECT_TRUE(serve_until([&] { return epoch_there() == 3; }));
+  EXPECT_TRUE(
+      harness_->answer<ClusterLease>([&](auto done) { store_->revoke_lease(leases[1], done); })
+          .ok());
+  EXPECT_EQ(epoch_there(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ClusterStoreContract, testing::Values(Kind::kMemory, Kind::kEtcd),
