@@ -30,6 +30,8 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/layers.py
               bindings/python/optile/distributed/moves.py
               bindings/python/optile/distributed/pipeline.py
+              bindings/python/optile/distributed/plan_record.py
+              bindings/python/optile/distributed/plan_telling.py
               bindings/python/optile/distributed/ranks.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/stages.py

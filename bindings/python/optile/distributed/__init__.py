@@ -33,7 +33,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .changes import WindowMedians
 from .layers import Clock, LossFunction
-from .ranks import gather_numbers, ranks_unlike_first
+from .plan_record import PlanInForce, RankTimes
+from .plan_telling import PlanTeller, node_name
+from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .shares import ShareController, Window, divide
 
 __all__ = ["prepare", "step", "report", "gather_model"]
@@ -84,8 +86,12 @@ class _Training:
         self._forward_seconds = 0.0
         self._medians = WindowMedians()
         if self.ranks == 1:
+            self._teller = PlanTeller([node_name()])
+            self._teller.tell(0, PlanInForce([1.0]), [], [])
             return
         _check_models_agree(model)
+        self._teller = PlanTeller(gather_objects(node_name()))
+        self._tell()
         model.register_forward_pre_hook(self._on_forward)
         model.register_forward_hook(self._on_forwarded)
         self.model = DistributedDataParallel(model)
@@ -105,6 +111,7 @@ class _Training:
             loss.backward()
             self.optimizer.step()
             self.steps += 1
+            self._note_alone(self._clock() - begin)
             return loss.detach()
         rows = divide(self.controller.shares, _length(x))
         first = sum(rows[: self.rank])
@@ -129,7 +136,20 @@ class _Training:
         every = gather_numbers(medians)
         row_seconds = [max(one[0], 1e-9) for one in every]
         window = Window(rows, row_seconds, max(one[1] for one in every))
-        self.controller.add(window, self.steps)
+        if self.controller.add(window, self.steps):
+            self._teller.changed(self.steps)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.rank == 0:
+            self._teller.tell(self.steps, self.controller.in_force, self.controller.rank_times(),
+                              self.controller.changes)  # fmt: skip
+
+    def _note_alone(self, seconds: float) -> None:
+        medians = self._medians.add((seconds,))
+        if medians is not None:
+            plan = PlanInForce([1.0], measured_seconds=medians[0])
+            self._teller.tell(self.steps, plan, [RankTimes(medians[0], 1.0, medians[0])], [])
 
     def report(self) -> Dict[str, Any]:
         return {

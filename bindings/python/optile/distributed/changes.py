@@ -20,6 +20,8 @@ class Change:
     measured: Optional[float] = None  # None: not measured yet
     kept: bool = True
     reason: str = ""
+    # What each rank, as fast as it was then, would have taken for all of the work.
+    whole_seconds: List[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

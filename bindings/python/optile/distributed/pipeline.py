@@ -18,6 +18,8 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from .changes import WindowMedians
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .moves import Broadcast, Receive, Send, forget_layer, pass_layer
+from .plan_record import PlanInForce, RankTimes
+from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .stages import (
     SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
@@ -147,6 +149,8 @@ class PipelineTraining:
         for number, layer in enumerate(self._layers):
             if number not in own:
                 forget_layer(layer, optimizer)
+        self._teller = PlanTeller(gather_objects(node_name()))
+        self._tell([], None)
         self._build()
 
     def _counts(self, micro_batches: Optional[int]) -> List[int]:
@@ -225,9 +229,29 @@ class PipelineTraining:
         found = gather_numbers(medians)
         stages = [StageSeconds(*one[:3]) for one in found]
         before = self.controller.plan
-        if self.controller.add(Window(stages, max(one[3] for one in found)), self._steps):
+        window = Window(stages, max(one[3] for one in found))
+        changed = self.controller.add(window, self._steps)
+        if changed:
+            self._teller.changed(self._steps)
+        self._tell(self._rank_times(window, before.micro_batches),
+                   None if changed else window.step_seconds)  # fmt: skip
+        if changed:
             self._move_from(before)
             self._build()
+
+    def _rank_times(self, window: Window, count: int) -> List[RankTimes]:
+        busy = [(one.forward + one.backward) * count + one.update for one in window.stages]
+        return [RankTimes(seconds, seconds / max(window.step_seconds, 1e-12), whole)
+                for seconds, whole in zip(busy, self.controller.whole_seconds())]  # fmt: skip
+
+    def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
+        if self._rank > 0:
+            return
+        plan = PlanInForce(
+            self.controller.plan, len(self._layers), self._schedule_name,
+            self.controller.predicted_seconds, measured_seconds,
+        )  # fmt: skip
+        self._teller.tell(self._steps, plan, times, self.controller.changes)
 
     def _move_from(self, before: Plan) -> None:
         """Every rank goes through the layers in the same order, so that none of them waits in a

@@ -7,9 +7,10 @@ leader.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 from .changes import Change, Trials
+from .plan_record import PlanInForce, RankTimes
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,41 @@ class ShareController:
     def __init__(self, ranks: int) -> None:
         self.shares: List[float] = [1 / ranks] * ranks
         self._trials = Trials()
+        self._window: Optional[Window] = None  # the last one
+        self._measured_seconds: Optional[float] = None  # of a step, with the shares in force
+        self._predicted_seconds: Optional[float] = None  # of a step, where a change promised it
+        self._predicted_before: Optional[float] = None
 
     @property
     def changes(self) -> List[Change]:
         return self._trials.changes
 
+    @property
+    def in_force(self) -> PlanInForce:
+        return PlanInForce(
+            self.shares, predicted_seconds=self._predicted_seconds,
+            measured_seconds=self._measured_seconds,
+        )  # fmt: skip
+
+    def rank_times(self) -> List[RankTimes]:
+        """Of the forward pass, as the last window measured it: beside that of the slowest rank,
+        since in the backward pass each waits for the slowest. Empty: not yet."""
+        window = self._window
+        if window is None:
+            return []
+        longest = self._longest(window.rows, window)
+        batch = sum(window.rows)
+        return [RankTimes(rows * seconds, rows * seconds / longest, batch * seconds)
+                for rows, seconds in zip(window.rows, window.row_seconds)]  # fmt: skip
+
     def add(self, window: Window, step: int) -> bool:
         """A window has ended with that step. True: other shares are in force from the next one."""
+        self._window, self._measured_seconds = window, window.step_seconds
         if self._trials.trying:
             lost = self._trials.judge(window.step_seconds)
             if lost is not None:
                 self.shares = list(lost.before)
+                self._predicted_seconds, self._measured_seconds = self._predicted_before, None
             return lost is not None
         if self._trials.paused():
             return False
@@ -58,9 +83,12 @@ class ShareController:
         after = self._longest(divide(shares, sum(window.rows)), window)
         predicted = self._longest(window.rows, window) / after
         change = Change(step, self.shares, shares, predicted)
+        change.whole_seconds = [one.whole_seconds for one in self.rank_times()]
         if not self._trials.begin(change, window.step_seconds):
             return False
         self.shares = shares
+        self._predicted_before = self._predicted_seconds
+        self._predicted_seconds, self._measured_seconds = window.step_seconds / predicted, None
         return True
 
     @staticmethod

@@ -297,7 +297,19 @@ class StageController:
         rest = max(0.0, window.step_seconds - self.predicted_seconds)
         gain = (self.predicted_seconds + rest) / max(seconds + rest, 1e-12)
         change = Change(step, self.plan, plan, gain)
+        change.whole_seconds = self.whole_seconds()
         return self._trials.begin(change, window.step_seconds) and self._switch(plan)
+
+    def whole_seconds(self) -> List[float]:
+        """What each rank, as fast as it is, would take for all layers and micro-batches alone."""
+        count = self.plan.micro_batches
+        profile, elements = self._profiles[count], sum(self._elements)
+        return [
+            count * (sum(profile.forward[rank]) * speed.forward
+                     + sum(profile.backward[rank]) * speed.backward)
+            + elements * speed.update
+            for rank, speed in enumerate(self._speeds)
+        ]  # fmt: skip
 
     def _switch(self, plan: Plan) -> bool:
         self.plan = plan
