@@ -88,15 +88,19 @@ Verbs add_leases(CLI::App& app, Options& options) {
   return verbs;
 }
 
+void add_refreshing(CLI::App* top, TopOptions& options) {
+  top->add_option("--interval", options.interval_seconds, "Seconds from one look to the next")
+      ->check(from_to(0.1, 3600, "has to be from 0.1 to 3600 seconds"))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  top->add_flag("--once", options.once, "Print one picture as plain text and end");
+}
+
 CLI::App* add_top(CLI::App& app, Options& options) {
   CLI::App* top =
       app.add_subcommand("top", "Cores, programs and leases as they change; ? shows the keys");
   add_socket(top, options);
-  top->add_option("--interval", options.top.interval_seconds, "Seconds from one look to the next")
-      ->check(from_to(0.1, 3600, "has to be from 0.1 to 3600 seconds"))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  top->add_flag("--once", options.top.once, "Print one picture as plain text and end");
+  add_refreshing(top, options.top);
   return top;
 }
 
@@ -137,17 +141,22 @@ Verbs add_bridge(CLI::App& app, Options& options) {
   return verbs;
 }
 
-// `optile cluster join`, `status` and `leave`, and `optile launch`.
+// `optile cluster` and its commands, and `optile launch`.
 Verbs add_several_machines(CLI::App& app, Options& options) {
-  const ClusterCommands cluster = add_cluster(app, options.cluster);
+  const ClusterCommands cluster = add_cluster(app, options.cluster, options.plan);
   add_socket(cluster.join, options);
-  add_query(cluster.status, options);
+  for (CLI::App* query : {cluster.status, cluster.plan, cluster.top}) add_query(query, options);
+  add_refreshing(cluster.top, options.top);
+  add_socket(cluster.explain, options);
   add_socket(cluster.leave, options);
   CLI::App* launch = add_launch(app, options.launch);
   add_socket(launch, options);
   return {{cluster.join, Verb::kClusterJoin},
           {cluster.status, Verb::kClusterStatus},
           {cluster.leave, Verb::kClusterLeave},
+          {cluster.plan, Verb::kClusterPlan},
+          {cluster.explain, Verb::kClusterExplain},
+          {cluster.top, Verb::kClusterTop},
           {launch, Verb::kLaunchNodes}};
 }
 

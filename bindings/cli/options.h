@@ -46,6 +46,9 @@ enum class Verb {
   kClusterJoin,
   kClusterStatus,
   kClusterLeave,
+  kClusterPlan,
+  kClusterExplain,
+  kClusterTop,
   kLaunchNodes
 };
 
@@ -135,6 +138,7 @@ struct Options {
   ParallelismOptions parallelism;
   SplitOptions split;
   NodeOptions cluster;
+  PlanQuery plan;
   LaunchOptions launch;
   std::vector<std::string> command;
 };

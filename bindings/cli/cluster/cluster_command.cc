@@ -4,13 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <thread>
 
-#include "base/daemon_choice.h"
-#include "base/runtime_path.h"
 #include "bindings/abi/api_fields.h"
-#include "bindings/cli/support/http_client.h"
+#include "bindings/cli/cluster/cluster_question.h"
+#include "bindings/cli/cluster/cluster_top.h"
+#include "bindings/cli/cluster/plan_text.h"
 #include "daemon/cluster/etcd_endpoint.h"
 
 namespace optile::cli {
@@ -19,47 +18,11 @@ namespace {
 using std::chrono::milliseconds;
 using JoinClock = std::chrono::steady_clock;
 
-constexpr milliseconds kClusterPatience{3000};
 // Longer than all endpoints of an etcd take to be tried; the daemon goes on by itself.
 constexpr milliseconds kJoinPatience{10000};
 constexpr milliseconds kJoinLook{50};
 constexpr const char* kNoEtcd =
     "no etcd is named: --etcd http://HOST:2379, or OPTILE_ETCD in the environment";
-
-int refuse(const std::string& message) {
-  std::cerr << "optile: " << message << "\n";
-  return 1;
-}
-
-std::string socket_of(const Options& options) {
-  const base::RuntimeEnvironment environment = base::runtime_environment();
-  return std::filesystem::absolute(base::choose_daemon(environment, options.socket).socket)
-      .string();
-}
-
-base::Result<Json> ask_about_cluster(const std::string& socket, const char* method,
-                                     const char* target, const std::string& body) {
-  const auto answer = ask_daemon(socket, method, target, body, kClusterPatience);
-  if (!answer.ok()) return answer.error();
-  Json json = Json::parse(answer.value().body, nullptr, false);
-  if (!json.is_object()) {
-    return base::Error{base::ErrorKind::kUnavailable,
-                       "the daemon's answer cannot be read; it may be of another version: "
-                       "optile stop"};
-  }
-  if (answer.value().status == 200) return json;
-  const Json error = json.value(field::kError, Json::object());
-  return base::Error{base::ErrorKind::kUnavailable,
-                     text_of(error, field::kMessage, "the daemon refuses; its log says why")};
-}
-
-std::string messages_of(const Json& answer) {
-  std::string text;
-  for (const Json& one : list_of(answer, field::kMessages)) {
-    if (one.is_string()) text += (text.empty() ? "" : "; ") + one.get<std::string>();
-  }
-  return text;
-}
 
 base::Result<Json> join_request(const NodeOptions& options) {
   if (options.etcd.empty()) return base::invalid(kNoEtcd);
@@ -86,7 +49,7 @@ int join_cluster(const Options& options, const std::string& socket) {
   while (answer.ok() && text_of(answer.value(), field::kState) != "member" &&
          JoinClock::now() < end) {
     std::this_thread::sleep_for(kJoinLook);
-    answer = ask_about_cluster(socket, "GET", "/v1/cluster", "");
+    answer = ask_about_cluster(socket, "GET", "/v1/cluster");
   }
   if (!answer.ok()) return refuse(answer.message());
   const Json& json = answer.value();
@@ -107,6 +70,22 @@ std::string memory_text(double bytes) {
   return text;
 }
 
+int answer_about_plans(const Options& options, const std::string& socket) {
+  const base::Result<Json> answer = ask_about_cluster(socket, "GET", "/v1/cluster/plans");
+  if (!answer.ok()) return refuse(answer.message());
+  if (options.json && options.verb == Verb::kClusterPlan) {
+    std::printf("%s\n", answer.value().dump(2).c_str());
+    return 0;
+  }
+  const base::Result<std::string> text =
+      options.verb == Verb::kClusterPlan
+          ? plan_text(answer.value(), options.plan.job)
+          : explanation_of_stage(answer.value(), options.plan.job, options.plan.stage);
+  if (!text.ok()) return refuse(text.message());
+  std::fputs(text.value().c_str(), stdout);
+  return 0;
+}
+
 // The widest of them, and at least that of the heading.
 std::size_t width_of(const Json& nodes, const char* name, const char* heading) {
   std::size_t width = std::string(heading).size();
@@ -117,7 +96,17 @@ std::size_t width_of(const Json& nodes, const char* name, const char* heading) {
 }  // namespace
 
 bool is_about_cluster(Verb verb) {
-  return verb == Verb::kClusterJoin || verb == Verb::kClusterStatus || verb == Verb::kClusterLeave;
+  switch (verb) {
+    case Verb::kClusterJoin:
+    case Verb::kClusterStatus:
+    case Verb::kClusterLeave:
+    case Verb::kClusterPlan:
+    case Verb::kClusterExplain:
+    case Verb::kClusterTop:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string cluster_table(const Json& answer) {
@@ -158,9 +147,13 @@ std::string cluster_table(const Json& answer) {
 int answer_about_cluster(const Options& options) try {
   const std::string socket = socket_of(options);
   if (options.verb == Verb::kClusterJoin) return join_cluster(options, socket);
+  if (options.verb == Verb::kClusterTop) return watch_cluster(options, socket);
+  if (options.verb == Verb::kClusterPlan || options.verb == Verb::kClusterExplain) {
+    return answer_about_plans(options, socket);
+  }
   const bool leaving = options.verb == Verb::kClusterLeave;
   const base::Result<Json> answer =
-      ask_about_cluster(socket, leaving ? "DELETE" : "GET", "/v1/cluster", "");
+      ask_about_cluster(socket, leaving ? "DELETE" : "GET", "/v1/cluster");
   if (!answer.ok()) return refuse(answer.message());
   if (leaving) {
     std::printf("this node has left the cluster\n");

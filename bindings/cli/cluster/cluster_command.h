@@ -1,4 +1,4 @@
-// `optile cluster join`, `status` and `leave`: what this machine's daemon does in a cluster.
+// `optile cluster`: what this machine's daemon does in a cluster, and the plans of jobs there.
 #pragma once
 
 #include <string>

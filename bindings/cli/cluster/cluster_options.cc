@@ -33,13 +33,24 @@ void add_address(CLI::App* app, std::string& address) {
 
 }  // namespace
 
-ClusterCommands add_cluster(CLI::App& app, NodeOptions& options) {
-  CLI::App* cluster = app.add_subcommand("cluster", "Several machines: who is there, who leads");
+ClusterCommands add_cluster(CLI::App& app, NodeOptions& options, PlanQuery& query) {
+  CLI::App* cluster =
+      app.add_subcommand("cluster", "Several machines: who is there, and what runs there how");
   cluster->require_subcommand(1);
   const ClusterCommands commands = {
       cluster->add_subcommand("join", "Make this machine's daemon a node of a cluster"),
       cluster->add_subcommand("status", "The nodes, the leader and etcd, as this node sees them"),
-      cluster->add_subcommand("leave", "Take this machine's daemon out of the cluster")};
+      cluster->add_subcommand("leave", "Take this machine's daemon out of the cluster"),
+      cluster->add_subcommand("plan", "Jobs, and by which plan their ranks divide the work"),
+      cluster->add_subcommand("explain", "Why a stage, or a rank, has its part of the work"),
+      cluster->add_subcommand("top", "Nodes with their jobs as they change, and which is slow")};
+  for (CLI::App* command : {commands.plan, commands.explain}) {
+    command->add_option("--job", query.job, "Only of this job")
+        ->check(check_cluster_name)
+        ->type_name("JOB");
+  }
+  commands.explain->add_option("STAGE", query.stage, "Number of the stage or rank, or its node")
+      ->required();
   add_etcd(commands.join, options.etcd, options.user_file);
   commands.join->add_option("--name", options.name, "Of this node; the machine's unless said")
       ->check(check_cluster_name)

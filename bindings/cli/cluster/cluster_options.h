@@ -17,6 +17,12 @@ struct NodeOptions {
   std::string user_file;  // empty = etcd asks for no user
 };
 
+// Of `optile cluster plan` and `explain`.
+struct PlanQuery {
+  std::string job;    // empty = all, or the only one
+  std::string stage;  // its number, or its node
+};
+
 struct LaunchOptions {
   int nodes = 1;
   std::string etcd;       // as above; only for several nodes
@@ -31,8 +37,11 @@ struct ClusterCommands {
   CLI::App* join;
   CLI::App* status;
   CLI::App* leave;
+  CLI::App* plan;
+  CLI::App* explain;
+  CLI::App* top;
 };
-ClusterCommands add_cluster(CLI::App& app, NodeOptions& options);
+ClusterCommands add_cluster(CLI::App& app, NodeOptions& options, PlanQuery& query);
 CLI::App* add_launch(CLI::App& app, LaunchOptions& options);
 
 }  // namespace optile::cli

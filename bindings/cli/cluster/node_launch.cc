@@ -180,12 +180,16 @@ class Gathering {
 };
 
 ChildEnd run_rank(const Options& options, const RankPlace& place) {
+  const std::string& named = options.launch.job;
   const RankCommand rank = command_of_rank(options.command, place, options.launch.torchrun);
   std::vector<std::string> command = {own_folder() + "/optile", "run"};
   if (!options.socket.empty()) command.insert(command.end(), {"--socket", options.socket});
   command.emplace_back("--");
   command.insert(command.end(), rank.words.begin(), rank.words.end());
-  return run_program(command, Changes{{}, rank.variables});
+  Variables variables = rank.variables;
+  // As optile.distributed tells it to the daemon, for `optile cluster plan`.
+  variables["OPTILE_CLUSTER_JOB"] = named.empty() ? usual_job_name(options.command) : named;
+  return run_program(command, Changes{{}, variables});
 }
 
 int end_as(const ChildEnd& end) {

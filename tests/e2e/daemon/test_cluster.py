@@ -1,11 +1,11 @@
 """Several machines, as several daemons of this one with an etcd between them: who is there, who
-leads, and programs that are launched on every node.
+leads, programs that are launched on every node, and by which plan they divide their work.
 """
 import os
 import pwd
 import unittest
 
-from support.etcd import INSTALLED, MISSING, Etcd
+from support.etcd import INSTALLED, MISSING, Etcd, free_port
 from support.harness import (OPTILE, PYTHON, SCRIPTS, EndToEndTest, Workspace, finish,
                              wait_until)
 
@@ -180,6 +180,52 @@ class NodeLaunch(ClusterTest):
         nobody = finish(self.launch(command=self.SHOW, env={"OPTILE_ETCD": ""}))
         self.assertEqual(125, nobody.code, nobody)
         self.assertIn("with --nodes 1 none is needed", nobody.stderr)
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set")
+class ClusterPlans(ClusterTest):
+    def ranks(self, spaces):
+        """Started, each beside the daemon of a node of its own; they end when their input does."""
+        command = [WHEEL_PYTHON, SCRIPTS / "pipeline_train.py", "--layers", "8", "--micro-batches",
+                   "4", "--slow-rank", "1", "--slow-factor", "2", "--stay"]
+        where = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        return [space.popen(command, {"RANK": str(rank), "OPTILE_SOCKET": str(space.socket),
+                                      **where}) for rank, space in enumerate(spaces)]
+
+    def test_every_node_shows_plan_of_pipeline_and_why(self):
+        spaces = [self.space, self.another_space()]
+        for number, space in enumerate(spaces):
+            space.start_daemon()
+            self.assertEqual(0, self.join(space, f"node{number}").code)
+        nobody = self.space.ask("cluster", "plan")
+        self.assertEqual(1, nobody.code, nobody)
+        self.assertIn("no job has told a plan here", nobody.stderr)
+        ranks = self.ranks(spaces)
+
+        def plan_at(space, changes):
+            for plan in space.get("/v1/cluster/plans")["plans"]:
+                if len([one for one in plan["changes"] if one["measured"]]) == changes:
+                    return plan
+            return None
+
+        plan = wait_until(lambda: plan_at(spaces[1], 2), "both changes, at the other node")
+        self.assertEqual([(4, "node0"), (4, "node1")],
+                         [(one["part"], one["node"]) for one in plan["ranks"]])
+        self.assertEqual([[6, 2], [4, 4]], [one["after"]["parts"] for one in plan["changes"]])
+        for space in spaces:
+            shown = space.ask("cluster", "plan").stdout
+            self.assertIn("job pipeline_train.py: pipeline, 1f1b, 4 micro-batches", shown)
+            self.assertIn("told at step", shown)
+            why = space.ask("cluster", "explain", "1").stdout
+            self.assertIn("layers 4-7 became layers 6-7", why)
+            self.assertIn("moved     layers 4-5 to stage 0", why)
+            self.assertIn("node1", space.ask("cluster", "top", "--once").stdout)
+        unknown = spaces[1].ask("cluster", "explain", "7")
+        self.assertEqual(1, unknown.code, unknown)
+        self.assertIn("there is no stage 7; job pipeline_train.py has 0 (node0), 1 (node1)",
+                      unknown.stderr)
+        self.assertEqual([0, 0], [finish(one).code for one in ranks])
+        wait_until(lambda: spaces[1].get("/v1/cluster/plans")["plans"] == [], "it to be gone")
 
 
 if __name__ == "__main__":

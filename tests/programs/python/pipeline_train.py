@@ -4,7 +4,7 @@ what was trained, as JSON.
 
 pipeline_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes so many times as
 long for a layer, in the middle third of the steps. Time is that of a clock which computing alone
-moves.
+moves. With --stay it ends when its input does.
 """
 import argparse
 import json
@@ -122,6 +122,7 @@ def main():
     parser.add_argument("--optimizer", choices=("adam", "sgd"), default="sgd")
     parser.add_argument("--schedule", default="1f1b")
     parser.add_argument("--micro-batches", type=int)
+    parser.add_argument("--stay", action="store_true")
     parser.add_argument("--boundaries", type=int, nargs="*")
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     parser.add_argument("--model", default="sequential",
@@ -166,6 +167,8 @@ def main():
         "rows_seen": [int(one) for one in model.buffers()],
         "states": state_norms(optimizer, model),
     }), flush=True)
+    if options.stay:
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

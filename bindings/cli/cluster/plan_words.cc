@@ -1,0 +1,98 @@
+#include "bindings/cli/cluster/plan_words.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bindings/abi/api_fields.h"
+#include "bindings/cli/top/shown_text.h"
+
+namespace optile::cli {
+namespace {
+
+std::string formatted(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+}  // namespace
+
+std::string shown_field(const Json& object, const char* key) {
+  return shown(text_of(object, key), false);
+}
+
+std::string seconds_words(double seconds) {
+  if (seconds >= 1) return formatted("%.2f s", seconds);
+  return seconds >= 1e-3 ? formatted("%.1f ms", seconds * 1e3)
+                         : formatted("%.0f us", seconds * 1e6);
+}
+
+std::string seconds_field(const Json& object, const char* key) {
+  const Json value = object.value(key, Json());
+  return value.is_number() ? seconds_words(value.get<double>()) : "-";
+}
+
+bool is_pipeline(const Json& plan) {
+  return text_of(plan, field::kKind) == "pipeline";
+}
+
+const char* rank_word(const Json& plan) {
+  return is_pipeline(plan) ? "stage" : "rank";
+}
+
+std::vector<double> numbers_of(const Json& object, const char* key) {
+  std::vector<double> numbers;
+  for (const Json& one : list_of(object, key)) {
+    numbers.push_back(one.is_number() ? one.get<double>() : 0);
+  }
+  return numbers;
+}
+
+std::vector<double> parts_in_force(const Json& plan) {
+  std::vector<double> parts;
+  for (const Json& rank : list_of(plan, field::kRanks)) {
+    parts.push_back(number_of(rank, field::kPart));
+  }
+  return parts;
+}
+
+std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank) {
+  if (rank >= parts.size()) return "-";
+  if (!is_pipeline(plan)) return formatted("%.1f %% of the rows", 100 * parts[rank]);
+  double first = 0;
+  for (std::size_t i = 0; i < rank; ++i) first += parts[i];
+  const double last = first + parts[rank] - 1;
+  if (last <= first) return formatted("layer %.0f", first);
+  return formatted("layers %.0f-", first) + formatted("%.0f", last);
+}
+
+std::vector<double> speeds_of(const std::vector<double>& whole_seconds) {
+  double fastest = 0;
+  for (const double seconds : whole_seconds) {
+    if (seconds > 0 && (fastest == 0 || seconds < fastest)) fastest = seconds;
+  }
+  std::vector<double> speeds;
+  for (const double seconds : whole_seconds) {
+    speeds.push_back(seconds > 0 ? fastest / seconds : 0);
+  }
+  return speeds;
+}
+
+std::string columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += (i == 0 ? "" : "  ") + row[i] + std::string(widths[i] - row[i].size(), ' ');
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,36 @@
+// A plan's numbers and texts, as they are shown. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bindings/cli/support/json_fields.h"
+
+namespace optile::cli {
+
+// As a terminal may show it.
+std::string shown_field(const Json& object, const char* key);
+// "12.3 ms"; "-" where nothing is known.
+std::string seconds_field(const Json& object, const char* key);
+std::string seconds_words(double seconds);
+
+bool is_pipeline(const Json& plan);
+// "stage" or "rank": what there is one of on each node.
+const char* rank_word(const Json& plan);
+
+// Numbers of a list; what is none counts as 0.
+std::vector<double> numbers_of(const Json& object, const char* key);
+// Of each rank: how many layers, or which share.
+std::vector<double> parts_in_force(const Json& plan);
+// "layers 0-5", "layer 6" or "40.0 % of the rows".
+std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank);
+
+// How a rank compares with the fastest, 0 to 1; each 0 where nothing is known.
+std::vector<double> speeds_of(const std::vector<double>& whole_seconds);
+// Slower than this beside the fastest counts as slow.
+inline constexpr double kSlowSpeed = 0.8;
+
+// Columns as wide as their widest text; the first row is the heading. A text ends in no blanks.
+std::string columns(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace optile::cli
