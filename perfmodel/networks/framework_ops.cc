@@ -9,7 +9,6 @@ namespace optile::perfmodel::networks {
 
 namespace {
 
-constexpr double kElementBytes = 4;
 constexpr size_t kImageRank = 4;  // only such tensors are ever blocked
 
 // Element by element with two operands: the layout pass puts InputConversion before each.

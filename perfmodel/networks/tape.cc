@@ -6,10 +6,6 @@
 
 namespace optile::perfmodel::networks {
 
-namespace {
-constexpr double kElementBytes = 4;  // all four networks train in single precision
-}
-
 int64_t elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }

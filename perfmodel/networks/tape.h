@@ -18,6 +18,7 @@ enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
 using NodeId = int;
 inline constexpr NodeId kNothing = -1;
+inline constexpr double kElementBytes = 4;  // all four networks train in single precision
 
 struct Node {
   std::string op;              // the framework's name: "Conv2D"; empty: no work of its own

@@ -42,7 +42,7 @@ base::Result<Json> join_request(const NodeOptions& options) {
 
 int join_cluster(const Options& options, const std::string& socket) {
   const base::Result<Json> body = join_request(options.cluster);
-  if (!body.ok()) return refuse(body.message());
+  if (!body.ok()) return report_failure(body.message());
   const std::string text = body.value().dump(-1, ' ', false, Json::error_handler_t::replace);
   base::Result<Json> answer = ask_about_cluster(socket, "POST", "/v1/cluster/join", text);
   const auto end = JoinClock::now() + kJoinPatience;
@@ -51,7 +51,7 @@ int join_cluster(const Options& options, const std::string& socket) {
     std::this_thread::sleep_for(kJoinLook);
     answer = ask_about_cluster(socket, "GET", "/v1/cluster");
   }
-  if (!answer.ok()) return refuse(answer.message());
+  if (!answer.ok()) return report_failure(answer.message());
   const Json& json = answer.value();
   if (text_of(json, field::kState) == "member") {
     std::printf("node %s (%s) is a member of the cluster of %s; optile cluster status shows all\n",
@@ -60,8 +60,8 @@ int join_cluster(const Options& options, const std::string& socket) {
     return 0;
   }
   const std::string why = messages_of(json);
-  return refuse("not yet a member: " + (why.empty() ? "etcd has not answered" : why) +
-                ". The daemon goes on trying; optile cluster leave ends that");
+  return report_failure("not yet a member: " + (why.empty() ? "etcd has not answered" : why) +
+                        ". The daemon goes on trying; optile cluster leave ends that");
 }
 
 std::string memory_text(double bytes) {
@@ -72,7 +72,7 @@ std::string memory_text(double bytes) {
 
 int answer_about_plans(const Options& options, const std::string& socket) {
   const base::Result<Json> answer = ask_about_cluster(socket, "GET", "/v1/cluster/plans");
-  if (!answer.ok()) return refuse(answer.message());
+  if (!answer.ok()) return report_failure(answer.message());
   if (options.json && options.verb == Verb::kClusterPlan) {
     std::printf("%s\n", answer.value().dump(2).c_str());
     return 0;
@@ -81,7 +81,7 @@ int answer_about_plans(const Options& options, const std::string& socket) {
       options.verb == Verb::kClusterPlan
           ? plan_text(answer.value(), options.plan.job)
           : explanation_of_stage(answer.value(), options.plan.job, options.plan.stage);
-  if (!text.ok()) return refuse(text.message());
+  if (!text.ok()) return report_failure(text.message());
   std::fputs(text.value().c_str(), stdout);
   return 0;
 }
@@ -154,7 +154,7 @@ int answer_about_cluster(const Options& options) try {
   const bool leaving = options.verb == Verb::kClusterLeave;
   const base::Result<Json> answer =
       ask_about_cluster(socket, leaving ? "DELETE" : "GET", "/v1/cluster");
-  if (!answer.ok()) return refuse(answer.message());
+  if (!answer.ok()) return report_failure(answer.message());
   if (leaving) {
     std::printf("this node has left the cluster\n");
   } else if (options.json) {
@@ -164,9 +164,10 @@ int answer_about_cluster(const Options& options) try {
   }
   return 0;
 } catch (const Json::exception&) {  // a field of another kind than ours
-  return refuse("the daemon's answer cannot be read; it may be of another version: optile stop");
+  return report_failure(
+      "the daemon's answer cannot be read; it may be of another version: optile stop");
 } catch (const std::filesystem::filesystem_error& error) {
-  return refuse(error.what());
+  return report_failure(error.what());
 }
 
 }  // namespace optile::cli

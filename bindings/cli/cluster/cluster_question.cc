@@ -47,7 +47,7 @@ std::string messages_of(const Json& answer) {
   return text;
 }
 
-int refuse(const std::string& message) {
+int report_failure(const std::string& message) {
   std::cerr << "optile: " << message << "\n";
   return 1;
 }

@@ -20,6 +20,6 @@ base::Result<Json> ask_about_cluster(const std::string& socket, const char* meth
 std::string messages_of(const Json& answer);
 
 // With the message on stderr; 1.
-int refuse(const std::string& message);
+int report_failure(const std::string& message);
 
 }  // namespace optile::cli

@@ -81,7 +81,7 @@ void follow(Terminal& terminal, const std::string& socket, milliseconds interval
 
 int watch_cluster(const Options& options, const std::string& socket) {
   const base::Result<ClusterAnswers> first = look_at(socket);
-  if (!first.ok()) return refuse(first.message());
+  if (!first.ok()) return report_failure(first.message());
   if (options.json) {
     const Json both = {{"cluster", first.value().cluster},
                        {field::kPlans, list_of(first.value().plans, field::kPlans)},

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 // What has to outlive a study: each refers to the ones before it.
-struct Scene {
+struct StudyInputs {
   perfmodel::Machine machine;
   sched::CoreMap map;
   perfmodel::StepGraph graph;
@@ -37,7 +37,7 @@ base::Result<perfmodel::StepGraph> find_graph(const std::string& which,
   return graph;
 }
 
-base::Status prepare(const Options& options, Scene* scene) {
+base::Status prepare(const Options& options, StudyInputs* scene) {
   auto machine = perfmodel::make_machine_source(
                      options.simulation.machine.empty() ? "host" : options.simulation.machine)
                      ->read();
@@ -58,7 +58,7 @@ base::Status prepare(const Options& options, Scene* scene) {
   return base::Error{checked.error().kind, where + ": " + checked.message()};
 }
 
-Json study_json(const Scene& scene, const Options& options, const sched::StepStudy& study) {
+Json study_json(const StudyInputs& scene, const Options& options, const sched::StepStudy& study) {
   return {{"machine", scene.machine.name},
           {"cores", scene.map.cores},
           {"graph", scene.graph.name},
@@ -102,7 +102,7 @@ std::string ratio_text(double other, double ours) {
   return text;
 }
 
-std::string study_text(const Scene& scene, const sched::StepStudy& study) {
+std::string study_text(const StudyInputs& scene, const sched::StepStudy& study) {
   const double ours = study.step.seconds;
   char counts[160];
   std::snprintf(counts, sizeof counts,
@@ -127,7 +127,7 @@ base::Status run(const Options& options) {
   if (!trace.empty()) {
     if (base::Status may = may_be_written(trace); !may.ok()) return may;
   }
-  Scene scene;
+  StudyInputs scene;
   base::Status prepared = prepare(options, &scene);
   if (!prepared.ok()) return prepared;
   const sched::StepOutline outline = sched::make_step_outline(scene.graph, scene.map);
