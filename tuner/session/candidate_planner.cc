@@ -179,8 +179,8 @@ std::vector<Candidate> side_by_side_candidates(const ClientEnvironment& environm
 
 namespace {
 
-// Of those from the fastest one down: it, about a half of its width, a quarter and so on, and the
-// narrowest. Neighbours of the fastest one would fit where it fits, and nowhere else.
+// Ascending, of those from the fastest one down: it, about a half of its width, a quarter and so
+// on, and the narrowest. Neighbours of the fastest one would fit where it fits, and nowhere else.
 std::vector<WidthEstimate> spread_choices(const std::vector<WidthEstimate>& widths) {
   const auto fastest =
       std::min_element(widths.begin(), widths.end(),
@@ -195,17 +195,32 @@ std::vector<WidthEstimate> spread_choices(const std::vector<WidthEstimate>& widt
     spread.push_back(wider->width < spread.back().width ? *wider : *std::prev(wider));
   }
   if (spread.back().width > narrowest.width) spread.push_back(narrowest);
+  std::reverse(spread.begin(), spread.end());
   return spread;
 }
 
-// The fastest first.
-std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int cores) {
+// Halves below the narrowest that was measured, as if the op scaled fully until there: it is seldom
+// slower, and beside others only narrow ops fit. The search measures around the fastest width.
+void add_narrower(const std::set<int>& usable, std::vector<WidthEstimate>& widths) {
+  while (!widths.empty() && widths.size() < OpMenu::kMostWidths) {
+    const WidthEstimate narrowest = widths.front();
+    const auto above = usable.upper_bound(narrowest.width / 2);
+    if (above == usable.begin()) return;
+    const int width = *std::prev(above);
+    widths.insert(widths.begin(), {width, narrowest.ns * narrowest.width / width});
+  }
+}
+
+// The fastest first. `usable`: narrower ones that may be tried unmeasured.
+std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int cores,
+                                       const std::set<int>& usable) {
   std::erase_if(widths, [&](const WidthEstimate& one) {
     return one.width < 1 || one.width > cores || one.ns <= 0;
   });
   std::sort(widths.begin(), widths.end(),
             [](const WidthEstimate& a, const WidthEstimate& b) { return a.width < b.width; });
   if (widths.size() > OpMenu::kMostWidths) widths = spread_choices(widths);
+  add_narrower(usable, widths);
   std::stable_sort(widths.begin(), widths.end(),
                    [](const WidthEstimate& a, const WidthEstimate& b) { return a.ns < b.ns; });
   std::vector<OpMenu::Choice> choices;
@@ -221,6 +236,10 @@ void add_menus(const ClientEnvironment& environment, const StepModel& step,
   std::map<perfmodel::OpPlace, std::size_t> entry_of;
   for (std::size_t i = 0; i < draft.entries.size(); ++i) entry_of[draft.entries[i].place] = i;
   std::map<std::string, int> op_of;
+  std::set<int> usable;
+  for (const Configuration& admitted : environment.usable_cases()) {
+    if (admitted.binding == Binding::kNone) usable.insert(admitted.width);
+  }
   for (std::size_t i = 0; i < step.sites().size(); ++i) {
     const Site& site = step.sites()[i];
     const std::string name = op_name(environment, site.place.key);
@@ -233,7 +252,8 @@ void add_menus(const ClientEnvironment& environment, const StepModel& step,
         return one.width != environment.default_width();
       });
     }
-    menu.choices = choices_of(std::move(widths), draft.cores);
+    menu.choices =
+        choices_of(std::move(widths), draft.cores, site.leave ? std::set<int>() : usable);
     if (menu.choices.empty()) continue;
     const auto [found, is_new] = entry_of.try_emplace(site.place, draft.entries.size());
     if (is_new) {
