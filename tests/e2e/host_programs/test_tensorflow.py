@@ -31,7 +31,9 @@ class TensorflowPrograms(TensorflowTest):
                 self.assertGreaterEqual(report["steps"], steps)
 
     def test_strategies_run_ops_side_by_side(self):
-        losses, report = self.train("--strategy", "4", how="branches", steps=200, batch=8)
+        # A search without a limit to what it may cost: it ends, however much slower they are here.
+        losses, report = self.train("--search", "paper", "--strategy", "4", how="branches",
+                                    steps=200, batch=8)
         self.assertIn("side by side by strateg", report["decision"])
         self.assert_close(self.untouched_losses("branches", 200, 8), losses)
         # The gate had its library, and nothing waited at it in vain.
