@@ -147,10 +147,10 @@ std::optional<ClusterView> Cluster::view() const {
 }
 
 base::Status Cluster::take_plan(JobPlan plan, const PlanSource& source) {
-  if (const base::Status taken = local_plans_.take(std::move(plan), source, now()); !taken.ok()) {
+  if (base::Status taken = local_plans_.take(std::move(plan), source, now()); !taken.ok()) {
     return taken;
   }
-  if (const base::Status watched = watch(source.pid); !watched.ok()) {
+  if (base::Status watched = watch(source.pid); !watched.ok()) {
     local_plans_.forget(source.pid);
     return watched;
   }

@@ -81,7 +81,7 @@ std::string text_in(const PlanJson& object, const char* name, std::size_t most, 
     fault.add(name, "has to be text");
     return "";
   }
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (text.size() > most) fault.add(name, "is too long");
   if (printable(text) != text) fault.add(name, "has to be printable ASCII");
   return text;

@@ -72,6 +72,7 @@ std::vector<double> speeds_of(const std::vector<double>& whole_seconds) {
     if (seconds > 0 && (fastest == 0 || seconds < fastest)) fastest = seconds;
   }
   std::vector<double> speeds;
+  speeds.reserve(whole_seconds.size());
   for (const double seconds : whole_seconds) {
     speeds.push_back(seconds > 0 ? fastest / seconds : 0);
   }
