@@ -9,11 +9,13 @@ Needs a finished build, and a Python with TensorFlow. README.md has how it works
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -61,6 +63,7 @@ SAME_STEPS = 2  # of which losses are compared: later ones drift apart from othe
 SAME_LOSS = 1e-3
 STEP = re.compile(r"^step (\d+) seconds (\S+) loss (\S+)$")
 LOOK_SECONDS = 0.5
+END_SECONDS = 60.0
 
 
 @dataclass
@@ -180,6 +183,10 @@ class Play:
             try:
                 first = self._wait_until_timed(daemon, process, output)
             finally:
+                # It writes its summary behind the step that runs, which is a long one here.
+                with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, signal.SIGTERM)
+                    process.wait(END_SECONDS)
                 workload_run.end_process(process)
         measured = self._measured(name, output.read_text(encoding="utf-8"), first)
         measured.predicted = self.predict(strategy)["step_seconds"]
