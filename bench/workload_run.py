@@ -149,13 +149,13 @@ def steps_for(step_seconds: float, seconds: float, least: int = 3, most: int = 5
 # --- one process ----------------------------------------------------------------------------
 
 
-def end_process(process: "subprocess.Popen[Any]") -> None:
-    """Ends a process that leads its own session, and everything in it."""
+def end_process(process: "subprocess.Popen[Any]", patience: float = 3.0) -> None:
+    """Ends a process that leads its own session, and everything in it. It has so long to end."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, sign)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(3)
+            process.wait(patience)
             if sign == signal.SIGKILL:
                 return
 

@@ -9,13 +9,11 @@ Needs a finished build, and a Python with TensorFlow. README.md has how it works
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import os
 import pathlib
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -184,10 +182,7 @@ class Play:
                 first = self._wait_until_timed(daemon, process, output)
             finally:
                 # It writes its summary behind the step that runs, which is a long one here.
-                with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-                    os.killpg(process.pid, signal.SIGTERM)
-                    process.wait(END_SECONDS)
-                workload_run.end_process(process)
+                workload_run.end_process(process, END_SECONDS)
         measured = self._measured(name, output.read_text(encoding="utf-8"), first)
         measured.predicted = self.predict(strategy)["step_seconds"]
         measured.paper = paper_gain(self.network, strategy)

@@ -166,14 +166,13 @@ std::vector<OpFlow> admitted_flows(const ClientEnvironment& environment) {
 
 std::vector<Candidate> side_by_side_candidates(const ClientEnvironment& environment,
                                                const StepModel& step) {
-  std::vector<Candidate> candidates;
-  for (const OpFlow& flow : admitted_flows(environment)) {
-    Candidate candidate;
-    candidate.kind = Candidate::Kind::kSideBySide;
-    candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
-    candidate.flow = flow;
-    candidates.push_back(std::move(candidate));
-  }
+  const std::vector<OpFlow> flows = admitted_flows(environment);
+  if (flows.empty()) return {};
+  Candidate candidate;
+  candidate.kind = Candidate::Kind::kSideBySide;
+  candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
+  std::vector<Candidate> candidates(flows.size(), candidate);
+  for (std::size_t i = 0; i < flows.size(); ++i) candidates[i].flow = flows[i];
   return candidates;
 }
 
