@@ -7,7 +7,7 @@
 namespace optile::placement {
 namespace {
 
-Node read_node(const Json& json, const std::string& where, JsonReader& reader) {
+Node read_layer_node(const Json& json, const std::string& where, JsonReader& reader) {
   Node node;
   node.name = reader.text_or(json, "name", "node", where);
   const Json& ways = reader.member(json, "TMPCs", where);
@@ -40,7 +40,7 @@ base::Result<Model> read_piper(const Json& file) {
   for (std::size_t i = 0; i < listed.size() && reader.ok(); ++i) {
     const std::string where = place_in("nodes", i);
     const long long id = reader.integer(listed[i], "id", where);
-    nodes.push_back(read_node(listed[i], where, reader));
+    nodes.push_back(read_layer_node(listed[i], where, reader));
     if (!ids.emplace(id, static_cast<NodeId>(i)).second) {
       reader.fail(where + ".id", "there is another node " + std::to_string(id));
     }

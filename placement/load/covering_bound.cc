@@ -30,7 +30,7 @@ constexpr double kInward = 0.6;  // how far towards the centre prices are asked 
 
 // Devices that differ in nothing but memory, of which each counts as having what the best of them
 // has; CPUs pay for no transfers.
-struct Kind {
+struct DeviceClass {
   int count = 0;
   bool pays = true;
   double cap = 0;              // bytes
@@ -38,7 +38,7 @@ struct Kind {
   std::vector<double> memory;  // of each unit, as part of the cap; empty where all together fit
 };
 
-void add_memory(const Units& units, Kind& kind) {
+void add_memory(const Units& units, DeviceClass& kind) {
   kind.cap *= kRoom;
   double sum = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
@@ -53,8 +53,8 @@ void add_memory(const Units& units, Kind& kind) {
   }
 }
 
-std::vector<Kind> kinds_of(const LoadProblem& problem) {
-  std::vector<Kind> kinds;
+std::vector<DeviceClass> kinds_of(const LoadProblem& problem) {
+  std::vector<DeviceClass> kinds;
   std::vector<DeviceId> first;
   for (DeviceId d = 0; d < problem.cluster.size(); ++d) {
     const Device& device = problem.cluster.device(d);
@@ -64,19 +64,19 @@ std::vector<Kind> kinds_of(const LoadProblem& problem) {
     };
     const auto known = std::find_if(first.begin(), first.end(), same);
     if (known != first.end()) {
-      Kind& kind = kinds[static_cast<std::size_t>(known - first.begin())];
+      DeviceClass& kind = kinds[static_cast<std::size_t>(known - first.begin())];
       ++kind.count;
       kind.cap = std::max(kind.cap, device.memory_bytes);
       continue;
     }
     first.push_back(d);
-    Kind kind{1, device.kind != DeviceKind::kCpu, device.memory_bytes, {}, {}};
+    DeviceClass kind{1, device.kind != DeviceKind::kCpu, device.memory_bytes, {}, {}};
     for (UnitId unit = 0; unit < problem.units.size(); ++unit) {
       kind.time.push_back(problem.units.time_ms(unit, d));
     }
     kinds.push_back(std::move(kind));
   }
-  for (Kind& kind : kinds) add_memory(problem.units, kind);
+  for (DeviceClass& kind : kinds) add_memory(problem.units, kind);
   return kinds;
 }
 
@@ -140,7 +140,7 @@ struct PriceGroups {
   std::vector<double> whole;  // price of each group
 };
 
-PriceGroups group_prices(const std::vector<Kind>& kinds, const FittingPlan& plan) {
+PriceGroups group_prices(const std::vector<DeviceClass>& kinds, const FittingPlan& plan) {
   const auto& steps = plan.steps();
   PriceGroups groups;
   std::vector<double>& base = groups.base;
@@ -148,7 +148,7 @@ PriceGroups group_prices(const std::vector<Kind>& kinds, const FittingPlan& plan
   double sum = 0;
   for (std::size_t unit = 0; unit < base.size(); ++unit) {
     double least = std::numeric_limits<double>::infinity();
-    for (const Kind& kind : kinds) least = std::min(least, kind.time[unit]);
+    for (const DeviceClass& kind : kinds) least = std::min(least, kind.time[unit]);
     base[unit] = std::isfinite(least) ? least : 0;
     sum += base[unit];
   }
@@ -186,7 +186,7 @@ class CoveringProgram {
         groups_(group_prices(kinds_, plan_)) {
     centre_.assign(groups_.whole.size(), 1);
     centre_.resize(groups_.whole.size() + kinds_.size(), 0);
-    for (const Kind& kind : kinds_) {
+    for (const DeviceClass& kind : kinds_) {
       if (kind.pays) sets_.emplace_back(plan_);
     }
     fillings_.resize(kinds_.size());
@@ -284,7 +284,7 @@ class CoveringProgram {
   // A set that fits the cap pays no more for its memory than the whole cap costs: with that taken
   // off the prices, no set that fits is worth more than the dearest of all and the cap's price.
   const std::vector<double>& with_memory(std::size_t k) {
-    const Kind& kind = kinds_[k];
+    const DeviceClass& kind = kinds_[k];
     if (kind.memory.empty() || prices_.of_cap[k] == 0) return prices_.of_unit;
     less_memory_ = prices_.of_unit;
     for (std::size_t unit = 0; unit < prices_.of_unit.size(); ++unit) {
@@ -347,13 +347,13 @@ class CoveringProgram {
     Program program;
     for (std::size_t g = 0; g < groups_.whole.size(); ++g) program.add({});
     std::vector<int> caps;
-    for (const Kind& kind : kinds_) {
+    for (const DeviceClass& kind : kinds_) {
       Program::Column column;
       if (kind.memory.empty()) column.upper = 0;
       caps.push_back(program.add(column));
     }
     std::vector<int> dearest;
-    for (const Kind& kind : kinds_) {
+    for (const DeviceClass& kind : kinds_) {
       Program::Column column;
       column.cost = kind.count;
       dearest.push_back(program.add(column));
@@ -402,7 +402,7 @@ class CoveringProgram {
     covers_.erase(covers_.begin(), covers_.begin() + static_cast<std::ptrdiff_t>(kMostSets / 4));
   }
 
-  std::vector<Kind> kinds_;
+  std::vector<DeviceClass> kinds_;
   FittingPlan plan_;
   Budget& budget_;
   double low_;

@@ -14,9 +14,9 @@ namespace optile::placement {
 namespace {
 
 constexpr double kWholeTolerance = 1e-7;
-constexpr int kStrong = 8;         // candidates of which branches are tried
-constexpr int kRootRounds = 20;    // of cuts
-constexpr double kNothing = 1e40;  // beyond it CBC means that nothing is known
+constexpr int kStrong = 8;              // candidates of which branches are tried
+constexpr int kRootRounds = 20;         // of cuts
+constexpr double kUnknownBound = 1e40;  // beyond it CBC means that nothing is known
 
 // CBC asks it at each node of the tree.
 class Ender : public CbcEventHandler {
@@ -111,7 +111,7 @@ ProgramAnswer solve_program(const Program& program, double cutoff, Budget& budge
   answer.complete = model.status() == 0;
   if (answer.complete) {
     answer.bound = found != nullptr ? std::min(cutoff, model.getObjValue()) : cutoff;
-  } else if (std::abs(model.getBestPossibleObjValue()) < kNothing) {
+  } else if (std::abs(model.getBestPossibleObjValue()) < kUnknownBound) {
     answer.bound = std::min(cutoff, model.getBestPossibleObjValue());
   }
   return answer;

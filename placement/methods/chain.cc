@@ -9,15 +9,15 @@ namespace optile::placement {
 namespace {
 
 // Devices that are alike: a stage may run on any of them.
-struct Kind {
+struct DevicesOfKind {
   DeviceId example = 0;
   std::vector<DeviceId> devices;
 };
 
-std::vector<Kind> kinds_of(const Units& units, const Cluster& cluster) {
-  std::vector<Kind> kinds;
+std::vector<DevicesOfKind> kinds_of(const Units& units, const Cluster& cluster) {
+  std::vector<DevicesOfKind> kinds;
   for (const DeviceId d : working_devices(cluster)) {
-    const auto alike = [&](const Kind& kind) {
+    const auto alike = [&](const DevicesOfKind& kind) {
       const Device& other = cluster.device(kind.example);
       return other.speed == cluster.device(d).speed && other.kind == cluster.device(d).kind &&
              other.memory_bytes == cluster.device(d).memory_bytes;
@@ -106,9 +106,9 @@ struct Cell {
 
 UnitAssignment cut(const Units& units, const Cluster& cluster, const std::vector<UnitId>& order,
                    Budget& budget) {
-  const std::vector<Kind> kinds = kinds_of(units, cluster);
+  const std::vector<DevicesOfKind> kinds = kinds_of(units, cluster);
   std::vector<DeviceId> devices;  // stages take the devices in this order
-  for (const Kind& kind : kinds) {
+  for (const DevicesOfKind& kind : kinds) {
     devices.insert(devices.end(), kind.devices.begin(), kind.devices.end());
   }
   const int n = static_cast<int>(order.size());

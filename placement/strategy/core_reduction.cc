@@ -11,7 +11,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
+constexpr double kNeverCheaper = -std::numeric_limits<double>::infinity();
 constexpr int kMostRounds = 20;
 
 bool forbids(double cost) {
@@ -26,7 +26,7 @@ double least_difference(const double* dominated, const double* by, std::size_t c
     const double mine = dominated[i * stride];
     const double other = by[i * stride];
     if (forbids(mine)) continue;
-    if (forbids(other)) return kNothing;
+    if (forbids(other)) return kNeverCheaper;
     least = std::min(least, mine - other);
   }
   return least;
@@ -237,8 +237,8 @@ bool CoreReduction::find_dominated(std::uint32_t node, std::vector<char>& keep) 
   std::vector<double> gain(n * n, 0);  // [a * n + b]: b is at least this much cheaper than a
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = 0; b < n; ++b) {
-      gain[a * n + b] =
-          of.usages[b] <= of.usages[a] || of.live.empty() ? of.costs[a] - of.costs[b] : kNothing;
+      gain[a * n + b] = of.usages[b] <= of.usages[a] || of.live.empty() ? of.costs[a] - of.costs[b]
+                                                                        : kNeverCheaper;
     }
   }
   for (std::uint32_t index : edges_of_[node]) {

@@ -24,7 +24,7 @@ using test::cancel_a_thread;
 using test::FakeDaemon;
 using DifficultHost = OpBoundary;
 
-constexpr int kManyOps = 100'000'000;
+constexpr int kOpsUntilAttached = 100'000'000;
 
 // The number that the next descriptor of this process will have.
 int next_descriptor() {
@@ -52,7 +52,7 @@ TEST_F(DifficultHost, ShimDoesNotReadProgramsReusedDescriptor) {
     daemon.answer_one_client();
     daemon.wait_for_client();
     daemon.answer_one_client();
-    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) run_op(kOp);
+    for (int i = 0; i < kOpsUntilAttached && attachment() == nullptr; ++i) run_op(kOp);
     daemon.wait_for_client();
     CHECK_OR_EXIT(attachment() != nullptr);
     char text[16] = "";
@@ -71,7 +71,7 @@ TEST_F(DifficultHost, ClosedStandardDescriptorsStayFree) {
     // What the daemon opens in this process is not ours.
     for (int fd = 0; fd < 3; ++fd) CHECK_OR_EXIT(memfd_create("taken", MFD_CLOEXEC) == fd);
     daemon.answer_one_client();
-    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) run_op(kOp);
+    for (int i = 0; i < kOpsUntilAttached && attachment() == nullptr; ++i) run_op(kOp);
     daemon.wait_for_client();
     CHECK_OR_EXIT(attachment() != nullptr);
   });
@@ -83,7 +83,7 @@ TEST_F(DifficultHost, OpIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     cancel_a_thread([] { run_op(kOp); });  // connects, and waits in vain
     daemon.answer_one_client();
-    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) run_op(kOp);
+    for (int i = 0; i < kOpsUntilAttached && attachment() == nullptr; ++i) run_op(kOp);
     daemon.wait_for_client();
     CHECK_OR_EXIT(attachment() != nullptr);  // nobody holds the line for ever
     cancel_a_thread([] { run_op(kOp); });
@@ -176,7 +176,7 @@ TEST_F(DifficultHost, ChildOfRawCloneDoesNotTakeParentsAttachReply) {
       std::_Exit(is_forked_child() && attachment() == nullptr ? 0 : 1);
     }
     check_child(child);
-    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) run_op(kOp);
+    for (int i = 0; i < kOpsUntilAttached && attachment() == nullptr; ++i) run_op(kOp);
     CHECK_OR_EXIT(attachment() != nullptr);
   });
 }

@@ -10,20 +10,20 @@ namespace {
 constexpr const char* kName = "LD_PRELOAD=";
 constexpr const char* kSeparators = " :";  // the dynamic linker takes both
 
-struct Entry {
+struct ListEntry {
   const char* text = nullptr;
   size_t length = 0;
 };
 
 // The entry at or behind `from`; of length 0 at the list's end.
-Entry entry_behind(const char* from) {
-  Entry entry;
+ListEntry entry_behind(const char* from) {
+  ListEntry entry;
   entry.text = from + strspn(from, kSeparators);
   entry.length = strcspn(entry.text, kSeparators);
   return entry;
 }
 
-const char* file_of(const Entry& entry) {
+const char* file_of(const ListEntry& entry) {
   const char* file = entry.text;
   for (size_t i = 0; i < entry.length; ++i) {
     if (entry.text[i] == '/') file = entry.text + i + 1;
@@ -35,24 +35,24 @@ bool equals(const char* text, size_t length, const char* wanted) {
   return strlen(wanted) == length && memcmp(text, wanted, length) == 0;
 }
 
-bool is_file(const Entry& entry, const char* name) {
+bool is_file(const ListEntry& entry, const char* name) {
   const char* file = file_of(entry);
   return equals(file, entry.length - static_cast<size_t>(file - entry.text), name);
 }
 
-bool is_companion(const Entry& entry, const char* companion) {
+bool is_companion(const ListEntry& entry, const char* companion) {
   if (strchr(companion, '/') == nullptr) return is_file(entry, companion);
   return equals(entry.text, entry.length, companion);
 }
 
 // By its file's name: it may be named with or without a folder, and an outer launcher may belong to
 // another installation.
-bool is_shim(const Entry& entry) {
+bool is_shim(const ListEntry& entry) {
   return is_file(entry, base::kShimFile);
 }
 
 const char* shim_in(const char* list) {
-  for (Entry entry = entry_behind(list); entry.length > 0;
+  for (ListEntry entry = entry_behind(list); entry.length > 0;
        entry = entry_behind(entry.text + entry.length)) {
     if (is_shim(entry)) return entry.text;
   }
@@ -79,7 +79,7 @@ bool find_shim_in(char* const* environment, PreloadVariable* found) {
 bool takes_the_first_place(const char* list) {
   const char* shim = shim_in(list);
   if (shim == nullptr) return false;
-  for (Entry entry = entry_behind(shim); entry.length > 0;
+  for (ListEntry entry = entry_behind(shim); entry.length > 0;
        entry = entry_behind(entry.text + entry.length)) {
     if (base::must_come_first(file_of(entry))) return true;
   }
@@ -89,7 +89,7 @@ bool takes_the_first_place(const char* list) {
 void put_without_shim(char* to, const char* list, const char* companion) {
   size_t length = 0;
   bool behind_shim = false;
-  for (Entry entry = entry_behind(list); entry.length > 0;
+  for (ListEntry entry = entry_behind(list); entry.length > 0;
        entry = entry_behind(entry.text + entry.length)) {
     const bool shim = is_shim(entry);
     const bool ours = shim || (behind_shim && is_companion(entry, companion));

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
+std::string content_of(const fs::path& path) {
   std::ifstream stream(path);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
@@ -58,10 +58,10 @@ class DetachedProcessTest : public testing::Test {
     EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     const std::string command = "cat /proc/self/status /proc/self/limits >" + pipe.string();
     EXPECT_TRUE(start_detached({"/bin/sh", "-c", command}, bounds).ok());
-    return text_of(pipe);  // from when it opens its end to when it ends
+    return content_of(pipe);  // from when it opens its end to when it ends
   }
   std::string own_mask() const {
-    return line_with(text_of("/proc/thread-self/status"), "Cpus_allowed:");
+    return line_with(content_of("/proc/thread-self/status"), "Cpus_allowed:");
   }
 
   static constexpr rlim_t kSoft = rlim_t{1} << 33;  // no test comes near it

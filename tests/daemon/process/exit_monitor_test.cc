@@ -274,10 +274,10 @@ struct Talk {
   ~Talk() {
     for (const int fd : {to_test[0], to_test[1], to_client[0], to_client[1]}) close(fd);
   }
-  static bool say(int fd) { return write(fd, "x", 1) == 1; }
+  static bool say(int fd) { return ::write(fd, "x", 1) == 1; }
   static bool hear(int fd) {
     char byte = 0;
-    return read(fd, &byte, 1) == 1;
+    return ::read(fd, &byte, 1) == 1;
   }
 };
 

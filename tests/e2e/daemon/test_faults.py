@@ -25,16 +25,27 @@ ATTACH_REQUEST, ATTACH_REPLY, REFUSED = 1, 2, 3
 class FaultTest(EndToEndTest):
     """The program's widths are fixed in observe mode, so its output must be the untouched one's."""
 
+    program = TRAINER
+    steps = ("--steps", "20")
+
     def setUp(self):
         super().setUp()
         self.env = blas(QUICK_BLAS)
 
     def untouched(self, *arguments):
-        return self.untouched_once([*TRAINER, *arguments], {**self.env, "OMP_NUM_THREADS": "2"})
+        return self.untouched_once([*self.program, *arguments],
+                                   {**self.env, "OMP_NUM_THREADS": "2"})
 
     def train_observed(self, *arguments, wrap=lambda command: command, options=()):
-        line = self.space.launcher("--mode", "observe", *options, command=[*TRAINER, *arguments])
+        line = self.space.launcher("--mode", "observe", *options,
+                                   command=[*self.program, *arguments])
         return self.space.run(wrap(line), {**self.env, "OMP_NUM_THREADS": "2"})
+
+
+class ShortProgramTest(FaultTest):
+    """With a program that starts in a moment: what goes wrong is before its first step."""
+    program = [str(PROGRAMS / "blas_steps")]
+    steps = ("200",)
 
 
 class DaemonLoss(FaultTest):
@@ -397,21 +408,19 @@ class LaunchQuestion(FaultTest):
         self.assertIn(f"threads {usable_cpus()} ", line)
 
 
-class FaultyDaemon(FaultTest):
+class FaultyDaemon(ShortProgramTest):
     """Somebody else answers at the sockets; the program cannot tell."""
 
     def assert_untouched_by(self, answer):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         fake = FakeDaemon(self.space.socket, answer)
         self.addCleanup(fake.close)
         env = {**self.env, "OMP_NUM_THREADS": "2", "OPTILE_MODE": "observe"}
-        self.assert_same_run(untouched, self.space.preloaded([*TRAINER, "--steps", "20"], env))
+        self.assert_same_run(untouched, self.space.preloaded([*self.program, *self.steps], env))
         self.assertGreater(fake.attached, 0, "the shim never came")
-        self.assert_same_run(untouched, self.train_observed("--steps", "20"))
-        # Also when it may steer.
-        tuned = self.space.preloaded([*TRAINER, "--steps", "20"],
-                                     {**self.env, "OMP_NUM_THREADS": "2"})
-        self.assert_same_run(untouched, tuned)
+        self.assert_same_run(untouched, self.train_observed(*self.steps))
+        del env["OPTILE_MODE"]  # it may steer
+        self.assert_same_run(untouched, self.space.preloaded([*self.program, *self.steps], env))
 
     def test_leaves_program_untouched_on_version_mismatch(self):
         self.assert_untouched_by(answer_other_version)
@@ -467,7 +476,7 @@ class FaultyDaemon(FaultTest):
         self.assertEqual([], daemon.status()["clients"])
 
 
-class DeniedAccess(FaultTest):
+class DeniedAccess(ShortProgramTest):
     """The program runs, and the message says what is lost."""
 
     def assert_runs_with_message(self, untouched, finished, *words):
@@ -476,17 +485,16 @@ class DeniedAccess(FaultTest):
             self.assertIn(word, finished.stderr)
 
     def test_leaves_program_untouched_without_socket_permission(self):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         self.space.start_daemon()
         for path in (self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")):
             path.chmod(0)
-        finished = self.train_observed("--steps", "20", wrap=without_privileges)
+        finished = self.train_observed(*self.steps, wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "optile", str(self.space.socket))
         # The bare shim has nobody to tell, and says nothing on the program's descriptors.
-        line = without_privileges(["env", f"LD_PRELOAD={PRELOAD}", *map(str, TRAINER),
-                                   "--steps", "20"])
-        bare = self.space.run(line, {**self.env, "OMP_NUM_THREADS": "2",
-                                     "OPTILE_SOCKET": str(self.space.socket)})
+        bare = self.space.run(
+            without_privileges(["env", f"LD_PRELOAD={PRELOAD}", *self.program, *self.steps]),
+            {**self.env, "OMP_NUM_THREADS": "2", "OPTILE_SOCKET": str(self.space.socket)})
         self.assert_same_run(untouched, bare)
         self.assertEqual(untouched.stderr, bare.stderr)
 
@@ -497,67 +505,67 @@ class DeniedAccess(FaultTest):
         return folder
 
     def test_starts_program_with_unwritable_store(self):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         self.space.store = self.unwritable_folder() / "store.db"
-        finished = self.train_observed("--steps", "20", wrap=without_privileges)
+        finished = self.train_observed(*self.steps, wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "store")
         self.assertFalse(self.space.store.exists())
 
     def test_starts_daemon_with_unwritable_store(self):  # fault: F9
         store = self.unwritable_folder() / "store.db"
         daemon = self.space.start_daemon(store=store, wrap=without_privileges)
-        finished = self.space.launched([*TRAINER, "--steps", "60"], env=self.env)
+        finished = self.space.launched([*self.program, *self.steps], env=self.env)
         self.assertEqual(0, finished.code, finished)
         self.assertIn("store", str(daemon.status()))
         self.assertIn("store", self.space.ask("status").stdout)
 
     def test_starts_program_with_store_below_a_file(self):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         (self.space.dir / "plain").write_text("")
         self.space.store = self.space.dir / "plain" / "store.db"
-        self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "store")
+        self.assert_runs_with_message(untouched, self.train_observed(*self.steps), "store")
 
     def test_renames_damaged_store(self):  # fault: F10
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         self.space.store.write_bytes(os.urandom(20000))
-        self.assert_same_run(untouched, self.train_observed("--steps", "20"))
+        self.assert_same_run(untouched, self.train_observed(*self.steps))
         self.assertTrue(self.space.ask_json("status")["pid"])
 
     def test_starts_program_with_unwritable_socket_folder(self):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         self.space.socket = self.unwritable_folder() / "optiled.sock"
         self.assert_runs_with_message(
-            untouched, self.train_observed("--steps", "20", wrap=without_privileges), "optile")
+            untouched, self.train_observed(*self.steps, wrap=without_privileges), "optile")
 
     def test_starts_program_with_oversized_socket_path(self):
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         self.space.socket = self.space.dir / ("long" * 40) / "optiled.sock"
-        self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "optile",
+        self.assert_runs_with_message(untouched, self.train_observed(*self.steps), "optile",
                                       "bytes", "--socket")
 
     def test_keeps_exit_code_with_unwritable_report(self):
         path = self.space.dir / "nowhere" / "report.json"
-        untouched = self.untouched("--steps", "20")
-        finished = self.train_observed("--steps", "20", options=("--report", path))
+        untouched = self.untouched(*self.steps)
+        finished = self.train_observed(*self.steps, options=("--report", path))
         self.assert_runs_with_message(untouched, finished, str(path), "it is tried again when")
 
     def test_starts_program_without_runtime_folder(self):
         """XDG_RUNTIME_DIR is often set and missing; nothing is named on the command line."""
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         env = {**self.env, "OMP_NUM_THREADS": "2",
                "XDG_RUNTIME_DIR": str(self.space.dir / "missing")}
-        line = [OPTILE, "run", "--mode", "observe", "--store", self.space.store, "--", *TRAINER,
-                "--steps", "20"]
+        line = [OPTILE, "run", "--mode", "observe", "--store", self.space.store, "--",
+                *self.program, *self.steps]
         self.assert_same_run(untouched, self.space.run(line, env))
 
     def test_starts_program_without_any_store(self):  # fault: F9
         """Neither a home nor a state folder that can be written."""
-        untouched = self.untouched("--steps", "20")
+        untouched = self.untouched(*self.steps)
         home = self.unwritable_folder()
         env = {**self.env, "OMP_NUM_THREADS": "2", "HOME": str(home), "XDG_DATA_HOME": str(home),
                "XDG_STATE_HOME": str(home), "XDG_CACHE_HOME": str(home)}
         line = without_privileges(map(str, [OPTILE, "run", "--mode", "observe", "--socket",
-                                            self.space.socket, "--", *TRAINER, "--steps", "20"]))
+                                            self.space.socket, "--", *self.program, *self.steps]))
         self.assert_runs_with_message(untouched, self.space.run(line, env), "store")
 
 

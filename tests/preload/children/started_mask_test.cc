@@ -28,8 +28,8 @@ const char* const kShell = "/bin/sh";
 const char* const kAsk =
     "units=$(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status); "
     "case $units in *[!0-9]*) exit 255;; esac; exit $units";
-const std::array<char*, 4> kWords = {const_cast<char*>("sh"), const_cast<char*>("-c"),
-                                     const_cast<char*>(kAsk), nullptr};
+const std::array<char*, 4> kShellCommand = {const_cast<char*>("sh"), const_cast<char*>("-c"),
+                                            const_cast<char*>(kAsk), nullptr};
 
 int end_of(pid_t child) {
   int status = 0;
@@ -40,8 +40,8 @@ int end_of(pid_t child) {
 int by_vfork() {
   const pid_t child = vfork();
   if (child == 0) {
-    execv("/no/such/program", kWords.data());
-    execv(kShell, kWords.data());
+    execv("/no/such/program", kShellCommand.data());
+    execv(kShell, kShellCommand.data());
     _exit(kNotExecuted);
   }
   return end_of(child);
@@ -58,7 +58,7 @@ int by_fork() {
 
 int by_spawn() {
   pid_t child = 0;
-  CHECK_OR_EXIT(posix_spawn(&child, kShell, nullptr, nullptr, kWords.data(), environ) == 0);
+  CHECK_OR_EXIT(posix_spawn(&child, kShell, nullptr, nullptr, kShellCommand.data(), environ) == 0);
   return end_of(child);
 }
 
@@ -193,9 +193,9 @@ TEST_F(StartedMasks, ForkedChildKeepsLeaseUntilExec) {
       CHECK_OR_EXIT(own_mask() == Mask{all[0]});
       CHECK_OR_EXIT(by_fork() == kSeveral);  // its own children know as well
       CHECK_OR_EXIT(own_mask() == Mask{all[0]});
-      execv("/no/such/program", kWords.data());
+      execv("/no/such/program", kShellCommand.data());
       CHECK_OR_EXIT(own_mask() == Mask{all[0]});
-      execv(kShell, kWords.data());
+      execv(kShell, kShellCommand.data());
       _exit(kNotExecuted);
     }
     CHECK_OR_EXIT(end_of(child) == kSeveral);

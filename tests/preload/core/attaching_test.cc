@@ -207,7 +207,7 @@ TEST_F(Attaching, RetriesAfterRejection) {
   });
 }
 
-__attribute__((noinline)) void open_region() {
+__attribute__((noinline)) void open_serial_region() {
   int threads = 0;
 #pragma omp parallel num_threads(1)
   threads += omp_get_num_threads();
@@ -218,14 +218,14 @@ __attribute__((noinline)) void open_region() {
 TEST_F(Attaching, RegionsWithoutOpsRetryAttaching) {
   in_unsteered_child([](FakeDaemon& daemon) {
     daemon.turn_one_away();
-    for (int i = 0; i < kManyOps && daemon.turned_away() == 0; ++i) open_region();
+    for (int i = 0; i < kManyOps && daemon.turned_away() == 0; ++i) open_serial_region();
     daemon.wait_for_client();
     CHECK_OR_EXIT(attachment() == nullptr);
     daemon.answer_one_client();
-    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) open_region();
+    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) open_serial_region();
     daemon.wait_for_client();
     CHECK_OR_EXIT(attachment() != nullptr);
-    open_region();
+    open_serial_region();
     const optile_client_region& client = daemon.client();
     CHECK_OR_EXIT(client.header.registry_count == 1);
     CHECK_OR_EXIT(client.ops[0].flags == OPTILE_OP_REGION);

@@ -20,15 +20,15 @@ void listen(int on) {
 }
 
 // A step of a framework whose probe does as it is told.
-void run_step() {
+void run_op_step() {
   for (const uint64_t key : {kMarker, kOp, kOp}) {
     if (listened_to) run_op(key);
   }
   for (int i = 0; i < kLandmarks; ++i) landmark();
 }
 
-void run_steps(int count) {
-  for (int i = 0; i < count; ++i) run_step();
+void run_op_steps(int count) {
+  for (int i = 0; i < count; ++i) run_op_step();
 }
 
 void publish(FakeDaemon& daemon, uint32_t flags) {
@@ -51,7 +51,7 @@ class ProbeRest : public OpBoundary {
 TEST_F(ProbeRest, BeginsOnlyWhenPlanAllowsIt) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
-    run_steps(100);
+    run_op_steps(100);
     CHECK_OR_EXIT(listened_to);
     CHECK_OR_EXIT(steps_begun(daemon) == 100);
   });
@@ -63,7 +63,7 @@ TEST_F(ProbeRest, SkipsMostStepsButCountsAll) {
     int heard = 0;
     for (int step = 1; step <= 1000; ++step) {
       const bool listening = listened_to;
-      run_step();
+      run_op_step();
       if (listening) ++heard;
       // The latest one may be counted with the first landmark of the next.
       const uint32_t begun = steps_begun(daemon);
@@ -85,7 +85,7 @@ TEST_F(ProbeRest, SkipsMostStepsButCountsAll) {
 TEST_F(ProbeRest, NewPlanEndsRestAtStepBoundary) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
-    run_steps(10);
+    run_op_steps(10);
     CHECK_OR_EXIT(!listened_to);
     publish(daemon, 0);
     landmark();
@@ -93,7 +93,7 @@ TEST_F(ProbeRest, NewPlanEndsRestAtStepBoundary) {
     landmark();
     CHECK_OR_EXIT(listened_to);
     const uint32_t before = steps_begun(daemon);
-    run_steps(100);
+    run_op_steps(100);
     CHECK_OR_EXIT(listened_to);
     CHECK_OR_EXIT(steps_begun(daemon) == before + 100);
   });
@@ -103,7 +103,7 @@ TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
   in_child([](FakeDaemon& daemon) {
     offer_sampling_pause(listen);
     attach(daemon);
-    run_steps(3);
+    run_op_steps(3);
     run_op(kMarker);
     const uint64_t context = daemon.take_events().back().context;
     run_op(kOp);
@@ -113,7 +113,7 @@ TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
       page.marker_context = context;
     });
     const uint32_t before = steps_begun(daemon);
-    run_steps(500);
+    run_op_steps(500);
     CHECK_OR_EXIT(steps_begun(daemon) + 1 >= before + 500);
   });
 }
@@ -130,19 +130,19 @@ TEST_F(ProbeRest, KeepsCapInPlaceDuringRest) {
     start(daemon, 0);
     publish_cap(daemon, 2);
     for (int i = 0; i < 200; ++i) {
-      run_step();
+      run_op_step();
       CHECK_OR_EXIT(omp_get_max_threads() == (listened_to ? kOwn : 2));
     }
     CHECK_OR_EXIT(!listened_to);
     publish_cap(daemon, 3);
-    run_step();
+    run_op_step();
     CHECK_OR_EXIT(listened_to && omp_get_max_threads() == kOwn);
     CHECK_OR_EXIT(run_op(kOp) == 3);
-    while (listened_to) run_step();
+    while (listened_to) run_op_step();
     CHECK_OR_EXIT(omp_get_max_threads() == 3);
     // What the program itself says meanwhile stays.
     omp_set_num_threads(1);
-    while (!listened_to) run_step();
+    while (!listened_to) run_op_step();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
   });
 }
@@ -152,7 +152,7 @@ TEST_F(ProbeRest, DoesNotBeginWithCapBesideProgramsRegions) {
     start(daemon, 0);
     note_own_region();
     publish_cap(daemon, 2);
-    run_steps(100);
+    run_op_steps(100);
     CHECK_OR_EXIT(listened_to && omp_get_max_threads() == kOwn);
   });
 }
@@ -168,12 +168,12 @@ TEST_F(ProbeRest, DoesNotBeginWithCapWhenFrameworkReadsCount) {
     op_end(&open);
     publish_cap(daemon, 2);
     for (int i = 0; i < 100; ++i) {
-      run_step();
+      run_op_step();
       CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
     }
     CHECK_OR_EXIT(listened_to);
     publish(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
-    run_steps(20);
+    run_op_steps(20);
     CHECK_OR_EXIT(!listened_to);  // without a cap there is nothing to find
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
   });
@@ -194,7 +194,7 @@ TEST_F(ProbeRest, DoesNotBeginWithIrregularLandmarks) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     for (int i = 0; i < 100; ++i) {
-      run_step();
+      run_op_step();
       if (i % 2 == 0) landmark();
     }
     CHECK_OR_EXIT(listened_to);
@@ -207,7 +207,7 @@ TEST_F(ProbeRest, DoesNotBeginWithSeveralIssuingThreads) {
     start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     std::thread other([] { run_op(kOp); });
     other.join();
-    run_steps(100);
+    run_op_steps(100);
     CHECK_OR_EXIT(listened_to);
   });
 }
@@ -270,7 +270,7 @@ TEST_F(ProbeRest, OtherThreadDoesNotEndRestBeforeItIsOverdue) {
     other.join();
     CHECK_OR_EXIT(!listened_to);
     const uint32_t before = steps_begun(daemon);
-    run_steps(100);
+    run_op_steps(100);
     CHECK_OR_EXIT(steps_begun(daemon) >= before + 98);
   });
 }
@@ -278,11 +278,11 @@ TEST_F(ProbeRest, OtherThreadDoesNotEndRestBeforeItIsOverdue) {
 TEST_F(ProbeRest, ForkedChildDoesNotEndRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
-    run_steps(10);
+    run_op_steps(10);
     CHECK_OR_EXIT(!listened_to);
     const pid_t child = fork();
     if (child == 0) {
-      run_steps(1000);
+      run_op_steps(1000);
       std::_Exit(listened_to ? 1 : 0);
     }
     int status = 0;

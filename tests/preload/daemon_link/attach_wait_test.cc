@@ -6,32 +6,32 @@
 namespace optile::preload {
 namespace {
 
-constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kBegin = 77 * kMs + 123456;
+constexpr uint64_t kMillisecondNs = 1000000;
+constexpr uint64_t kBegin = 77 * kMillisecondNs + 123456;
 
 // Waits in vain; each slice ends so much later than it was to. How long it took altogether.
 uint64_t waited(uint64_t connecting, uint64_t late) {
   FirstWait wait(kBegin);
   uint64_t now = kBegin + connecting;
   for (int slice = wait.next_ms(now); slice > 0; slice = wait.next_ms(now)) {
-    now += static_cast<uint64_t>(slice) * kMs + late;
+    now += static_cast<uint64_t>(slice) * kMillisecondNs + late;
   }
   return now - kBegin;
 }
 
 TEST(FirstWait, EndsAtItsTimeLimit) {
   EXPECT_EQ(waited(0, 0), FirstWait::kMostNs);
-  EXPECT_LE(waited(300000, 60000), FirstWait::kMostNs + kMs);
+  EXPECT_LE(waited(300000, 60000), FirstWait::kMostNs + kMillisecondNs);
 }
 
 TEST(FirstWait, CountsTimeSpentConnecting) {
   FirstWait wait(kBegin);
-  EXPECT_EQ(wait.next_ms(kBegin + 3 * kMs), 4);
-  EXPECT_EQ(wait.next_ms(kBegin + 7 * kMs), 4);
-  EXPECT_EQ(wait.next_ms(kBegin + 11 * kMs), 4);
-  EXPECT_EQ(wait.next_ms(kBegin + 15 * kMs), 4);
-  EXPECT_EQ(wait.next_ms(kBegin + 19 * kMs), 1);
-  EXPECT_EQ(wait.next_ms(kBegin + 20 * kMs), 0);
+  EXPECT_EQ(wait.next_ms(kBegin + 3 * kMillisecondNs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 7 * kMillisecondNs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 11 * kMillisecondNs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 15 * kMillisecondNs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 19 * kMillisecondNs), 1);
+  EXPECT_EQ(wait.next_ms(kBegin + 20 * kMillisecondNs), 0);
 }
 
 TEST(FirstWait, EndsAfterLateSlice) {
@@ -42,8 +42,8 @@ TEST(FirstWait, EndsAfterLateSlice) {
 // Whatever a slice takes: the wait is over one slice's lateness after its most, never more.
 // fault: F13
 TEST(FirstWait, OverrunsByAtMostOneLateSlice) {
-  for (uint64_t late = 0; late < 40 * kMs; late += 70000) {
-    EXPECT_LE(waited(0, late), FirstWait::kMostNs + kMs + late) << late;
+  for (uint64_t late = 0; late < 40 * kMillisecondNs; late += 70000) {
+    EXPECT_LE(waited(0, late), FirstWait::kMostNs + kMillisecondNs + late) << late;
     if (late <= FirstWait::kLateNs) continue;
     EXPECT_EQ(waited(0, late), FirstWait::kSliceNs + late) << late;
   }
