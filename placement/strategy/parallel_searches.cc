@@ -5,8 +5,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr int kPasses = 10;     // over the whole core, before windows
-constexpr int kMendEvery = 10;  // passes, as long as nothing feasible is found
+constexpr int kPasses = 10;  // over the whole core, before windows
 constexpr int kWindowPatience =
     100;  // windows without a gain: another search is more likely to find one
 constexpr std::uint64_t kBetweenSeeds = 1'000'003;

@@ -19,6 +19,8 @@
 
 namespace optile::placement {
 
+constexpr int kMendEvery = 10;  // passes, as long as nothing feasible is found
+
 class PricedSearch {
  public:
   using Values = std::vector<std::uint16_t>;

@@ -39,7 +39,6 @@ constexpr std::uint64_t kFirstSolverSweeps = 300;
 constexpr std::uint64_t kFewestSweeps = 120;
 constexpr double kLongestAscent = 0.3;
 constexpr std::uint64_t kDecodeEvery = 25;
-constexpr int kMendPasses = 10;
 constexpr int kFewestPasses = 10;
 // With no limit at all: so many candidates without a gain are enough.
 constexpr std::uint64_t kSolverPatience = 400;
@@ -188,7 +187,7 @@ class Solver {
     for (int i = 0; i < kFewestPasses || !search.found() || !over(shares.passes); ++i) {
       if (over(1)) break;
       search.pass(budget_);
-      if (!search.found() && i % kMendPasses == kMendPasses / 2) search.mend(budget_);
+      if (!search.found() && i % kMendEvery == kMendEvery / 2) search.mend(budget_);
       take(search);
       if (!budget_.limits_time() && !budget_.limits_evaluations() && i > kUnlimitedPasses) break;
     }

@@ -202,12 +202,12 @@ TEST(Load, AutoReachesBestKnownCostDeterministically) {
 // The best that was known of resnet50's layers before there were relays. Sanitizers make this ten
 // times as slow.
 TEST(Load, AutoReachesBestKnownCostOfResnet50) {
-  struct Bounded {
+  struct BestKnown {
     const char* name;
     double best, soon;
   };
-  for (const Bounded& one :
-       {Bounded{"resnet50_inference", 33.437, 33.7}, Bounded{"resnet50_training", 76.669, 77.4}}) {
+  for (const BestKnown& one : {BestKnown{"resnet50_inference", 33.437, 33.7},
+                               BestKnown{"resnet50_training", 76.669, 77.4}}) {
     const Model model = data(std::string(one.name) + ".json.gz");
     Request request;
     request.limits.evaluations = test::kSanitized ? 200'000 : 8'000'000;

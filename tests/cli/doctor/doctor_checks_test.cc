@@ -71,10 +71,6 @@ Level level_of(const Findings& findings, const std::string& subject) {
   return worst;
 }
 
-std::string listing(const Findings& findings) {
-  return findings_text(findings);
-}
-
 // The one finding about a subject that begins so.
 Finding finding_of(const Findings& findings, const std::string& subject,
                    const std::string& begin = "") {
@@ -146,43 +142,44 @@ DaemonFacts in_state(DaemonFacts::State state) {
 }
 
 void add_machines(Golden& golden) {
-  golden.add("limited by quota", listing(check_machine(limited_machine("quota", 2.5))));
-  golden.add("limited by cpuset", listing(check_machine(limited_machine("cpuset", 0))));
+  golden.add("limited by quota", findings_text(check_machine(limited_machine("quota", 2.5))));
+  golden.add("limited by cpuset", findings_text(check_machine(limited_machine("cpuset", 0))));
   MachineFacts machine = sound_machine();
   machine.cores = 1;
   machine.is_virtual = true;
   machine.governor = "powersave";
-  golden.add("one virtual core", listing(check_machine(machine)));
+  golden.add("one virtual core", findings_text(check_machine(machine)));
   for (const int paranoid : {1, 2, 3}) {
-    golden.add("perf_event_paranoid " + std::to_string(paranoid), listing(counters_at(paranoid)));
+    golden.add("perf_event_paranoid " + std::to_string(paranoid),
+               findings_text(counters_at(paranoid)));
   }
-  golden.add("no PMU", listing(counters_at(1, false)));
-  golden.add("no perf events", listing(counters_at(std::nullopt)));
+  golden.add("no PMU", findings_text(counters_at(1, false)));
+  golden.add("no perf events", findings_text(counters_at(std::nullopt)));
   const InstalledFacts nothing;
-  golden.add("nothing installed", listing(check_installed(nothing)));
-  golden.add("no counter library", listing(check_counters(sound_machine(), nothing)));
+  golden.add("nothing installed", findings_text(check_installed(nothing)));
+  golden.add("no counter library", findings_text(check_counters(sound_machine(), nothing)));
 }
 
 void add_daemons(Golden& golden) {
   using State = DaemonFacts::State;
-  golden.add("daemon absent", listing(check_daemon(in_state(State::kAbsent))));
-  golden.add("daemon of others", listing(check_daemon(in_state(State::kDenied))));
-  golden.add("daemon silent", listing(check_daemon(in_state(State::kSilent))));
+  golden.add("daemon absent", findings_text(check_daemon(in_state(State::kAbsent))));
+  golden.add("daemon of others", findings_text(check_daemon(in_state(State::kDenied))));
+  golden.add("daemon silent", findings_text(check_daemon(in_state(State::kSilent))));
   DaemonFacts daemon = sound_daemon();
   daemon.version = "0.0.9";
   daemon.store_state = "in_memory";
   daemon.store_message = "the disk is full";
-  golden.add("daemon of another version, store in memory", listing(check_daemon(daemon)));
+  golden.add("daemon of another version, store in memory", findings_text(check_daemon(daemon)));
   daemon = in_state(State::kAbsent);
   daemon.socket_error = "you may not write to /run/optile";
   daemon.runtime_dir = "/run/user/77";
   daemon.store_writable = false;
-  golden.add("no place for the daemon", listing(check_daemon(daemon)));
+  golden.add("no place for the daemon", findings_text(check_daemon(daemon)));
 }
 
 void add_programs(Golden& golden) {
   const auto add = [&](const char* situation, const ProgramFacts& program) {
-    golden.add(situation, listing(check_program(program, sound_installation())));
+    golden.add(situation, findings_text(check_program(program, sound_installation())));
   };
   add("statically linked", unseen_program());
   add("two runtimes", with_two_runtimes());
@@ -197,12 +194,12 @@ TEST(Doctor, MatchesGoldenFile) {
   Golden golden("doctor");
   const DoctorFacts facts{sound_machine(), sound_installation(), sound_daemon(), {}, "",
                           sound_program()};
-  golden.add("in order", listing(check_all(facts)));
+  golden.add("in order", findings_text(check_all(facts)));
   add_machines(golden);
   add_daemons(golden);
   golden.add("variables of the user",
-             listing(check_variables({{"OMP_NUM_THREADS", "2"}, {"OMP_PROC_BIND", "true"}},
-                                     "/usr/lib/libjemalloc.so")));
+             findings_text(check_variables({{"OMP_NUM_THREADS", "2"}, {"OMP_PROC_BIND", "true"}},
+                                           "/usr/lib/libjemalloc.so")));
   add_programs(golden);
   golden.check();
 }
@@ -305,7 +302,7 @@ TEST(DoctorDaemon, NotesUnusableRuntimeFolder) {
   daemon.runtime_dir = "/run/user/77";
   daemon.runtime_dir_usable = false;
   EXPECT_EQ(level_of(check_daemon(daemon), "daemon"), Level::kNote);
-  EXPECT_THAT(listing(check_daemon(daemon)), HasSubstr("/run/user/77"));
+  EXPECT_THAT(findings_text(check_daemon(daemon)), HasSubstr("/run/user/77"));
   daemon.runtime_dir_usable = true;
   EXPECT_EQ(level_of(check_daemon(daemon), "daemon"), Level::kOk);
 }
@@ -315,7 +312,7 @@ TEST(DoctorDaemon, ReportsStoreProblems) {
   daemon.store_state = "in_memory";
   daemon.store_message = "the disk is full";
   EXPECT_EQ(level_of(check_daemon(daemon), "store"), Level::kProblem);
-  EXPECT_THAT(listing(check_daemon(daemon)), HasSubstr("the disk is full"));
+  EXPECT_THAT(findings_text(check_daemon(daemon)), HasSubstr("the disk is full"));
   daemon.store = ":memory:";
   EXPECT_EQ(level_of(check_daemon(daemon), "store"), Level::kNote);
   daemon = sound_daemon();
@@ -333,7 +330,8 @@ TEST(DoctorEnvironment, NotesVariablesThatLimitTuning) {
     EXPECT_EQ(findings[0].level, Level::kNote);
     EXPECT_THAT(findings[0].found, HasSubstr(std::string(name) + "=2"));
   }
-  EXPECT_THAT(listing(check_variables({}, "/usr/lib/libjemalloc.so")), HasSubstr("libjemalloc"));
+  EXPECT_THAT(findings_text(check_variables({}, "/usr/lib/libjemalloc.so")),
+              HasSubstr("libjemalloc"));
   EXPECT_EQ(check_variables({{"OMP_STACKSIZE", "8M"}}, "")[0].level, Level::kOk);
 }
 
@@ -349,7 +347,8 @@ TEST(DoctorProgram, ReportsUnseenOrMissingProgram) {
 TEST(DoctorProgram, NotesOpenmpRuntimeObstacles) {
   ProgramFacts program = with_two_runtimes();
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "OpenMP"), Level::kNote);
-  EXPECT_THAT(listing(check_program(program, sound_installation())), HasSubstr("libiomp5.so"));
+  EXPECT_THAT(findings_text(check_program(program, sound_installation())),
+              HasSubstr("libiomp5.so"));
   program.objects.openmp_runtimes.clear();
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "OpenMP"), Level::kNote);
   program = sound_program();
@@ -388,7 +387,7 @@ TEST(DoctorProgram, ReportsPytorchBridgeState) {
 TEST(DoctorOutput, PrintsLinesAndJson) {
   const Findings findings = {{Level::kOk, "store", "fine", ""},
                              {Level::kProblem, "daemon", "dead", "optile stop"}};
-  EXPECT_EQ(listing(findings),
+  EXPECT_EQ(findings_text(findings),
             "ok       store         fine\n"
             "problem  daemon        dead\n"
             "                       -> optile stop\n"
@@ -398,7 +397,7 @@ TEST(DoctorOutput, PrintsLinesAndJson) {
   EXPECT_EQ(json["findings"][1]["level"], "problem");
   EXPECT_EQ(json["findings"][1]["advice"], "optile stop");
   EXPECT_TRUE(json["findings"][0]["advice"].is_null());
-  EXPECT_THAT(listing({}), testing::Not(HasSubstr("problem")));
+  EXPECT_THAT(findings_text({}), testing::Not(HasSubstr("problem")));
 }
 
 }  // namespace

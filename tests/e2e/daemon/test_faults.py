@@ -26,7 +26,6 @@ class FaultTest(EndToEndTest):
     """The program's widths are fixed in observe mode, so its output must be the untouched one's."""
 
     program = TRAINER
-    steps = ("--steps", "20")
 
     def setUp(self):
         super().setUp()
@@ -36,7 +35,7 @@ class FaultTest(EndToEndTest):
         return self.untouched_once([*self.program, *arguments],
                                    {**self.env, "OMP_NUM_THREADS": "2"})
 
-    def train_observed(self, *arguments, wrap=lambda command: command, options=()):
+    def run_observed(self, *arguments, wrap=lambda command: command, options=()):
         line = self.space.launcher("--mode", "observe", *options,
                                    command=[*self.program, *arguments])
         return self.space.run(wrap(line), {**self.env, "OMP_NUM_THREADS": "2"})
@@ -134,7 +133,7 @@ class DaemonLoss(FaultTest):
         stopped = self.interrupted("observe", lambda: daemon.process.send_signal(signal.SIGSTOP))
         self.assert_same_run(untouched, stopped)
         # Nor does the next launcher wait for it.
-        self.assert_same_run(untouched, self.train_observed("--steps", "120"))
+        self.assert_same_run(untouched, self.run_observed("--steps", "120"))
         daemon.process.send_signal(signal.SIGCONT)
 
     def test_yields_report_or_message(self):
@@ -169,7 +168,7 @@ class DaemonLoss(FaultTest):
             **self.env, "OMP_NUM_THREADS": "2", "OPTILE_MODE": "observe"})
         self.assert_same_run(untouched, preloaded)
         # The launcher puts a living one in its place.
-        self.assert_same_run(untouched, self.train_observed("--steps", "20"))
+        self.assert_same_run(untouched, self.run_observed("--steps", "20"))
         wait_until(lambda: connectable(self.space.socket, socket.SOCK_STREAM), "a new daemon")
 
 
@@ -418,7 +417,7 @@ class FaultyDaemon(ShortProgramTest):
         env = {**self.env, "OMP_NUM_THREADS": "2", "OPTILE_MODE": "observe"}
         self.assert_same_run(untouched, self.space.preloaded([*self.program, *self.steps], env))
         self.assertGreater(fake.attached, 0, "the shim never came")
-        self.assert_same_run(untouched, self.train_observed(*self.steps))
+        self.assert_same_run(untouched, self.run_observed(*self.steps))
         del env["OPTILE_MODE"]  # it may steer
         self.assert_same_run(untouched, self.space.preloaded([*self.program, *self.steps], env))
 
@@ -489,7 +488,7 @@ class DeniedAccess(ShortProgramTest):
         self.space.start_daemon()
         for path in (self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")):
             path.chmod(0)
-        finished = self.train_observed(*self.steps, wrap=without_privileges)
+        finished = self.run_observed(*self.steps, wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "optile", str(self.space.socket))
         # The bare shim has nobody to tell, and says nothing on the program's descriptors.
         bare = self.space.run(
@@ -507,7 +506,7 @@ class DeniedAccess(ShortProgramTest):
     def test_starts_program_with_unwritable_store(self):
         untouched = self.untouched(*self.steps)
         self.space.store = self.unwritable_folder() / "store.db"
-        finished = self.train_observed(*self.steps, wrap=without_privileges)
+        finished = self.run_observed(*self.steps, wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "store")
         self.assertFalse(self.space.store.exists())
 
@@ -523,30 +522,30 @@ class DeniedAccess(ShortProgramTest):
         untouched = self.untouched(*self.steps)
         (self.space.dir / "plain").write_text("")
         self.space.store = self.space.dir / "plain" / "store.db"
-        self.assert_runs_with_message(untouched, self.train_observed(*self.steps), "store")
+        self.assert_runs_with_message(untouched, self.run_observed(*self.steps), "store")
 
     def test_renames_damaged_store(self):  # fault: F10
         untouched = self.untouched(*self.steps)
         self.space.store.write_bytes(os.urandom(20000))
-        self.assert_same_run(untouched, self.train_observed(*self.steps))
+        self.assert_same_run(untouched, self.run_observed(*self.steps))
         self.assertTrue(self.space.ask_json("status")["pid"])
 
     def test_starts_program_with_unwritable_socket_folder(self):
         untouched = self.untouched(*self.steps)
         self.space.socket = self.unwritable_folder() / "optiled.sock"
         self.assert_runs_with_message(
-            untouched, self.train_observed(*self.steps, wrap=without_privileges), "optile")
+            untouched, self.run_observed(*self.steps, wrap=without_privileges), "optile")
 
     def test_starts_program_with_oversized_socket_path(self):
         untouched = self.untouched(*self.steps)
         self.space.socket = self.space.dir / ("long" * 40) / "optiled.sock"
-        self.assert_runs_with_message(untouched, self.train_observed(*self.steps), "optile",
+        self.assert_runs_with_message(untouched, self.run_observed(*self.steps), "optile",
                                       "bytes", "--socket")
 
     def test_keeps_exit_code_with_unwritable_report(self):
         path = self.space.dir / "nowhere" / "report.json"
         untouched = self.untouched(*self.steps)
-        finished = self.train_observed(*self.steps, options=("--report", path))
+        finished = self.run_observed(*self.steps, options=("--report", path))
         self.assert_runs_with_message(untouched, finished, str(path), "it is tried again when")
 
     def test_starts_program_without_runtime_folder(self):
