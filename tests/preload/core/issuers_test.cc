@@ -18,7 +18,7 @@ namespace {
 
 using test::FakeDaemon;
 constexpr int kRounds = 64;
-constexpr int kWaits = 20;
+constexpr int kArrivals = 20;
 constexpr int kSettled = 40;  // rounds after which everybody knows its co-runners
 using Issuers = OpBoundary;
 
@@ -56,7 +56,7 @@ std::vector<std::vector<int>> together(int threads, uint64_t key = kOp) {
           const OpenedOp op(key);
           round[static_cast<size_t>(i)] = omp_get_max_threads();
           // Far longer together than it takes until all are there.
-          for (int wait = 0; wait < kWaits; ++wait) meet.arrive_and_wait();
+          for (int arrival = 0; arrival < kArrivals; ++arrival) meet.arrive_and_wait();
         }
         CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
       }
@@ -305,7 +305,7 @@ TEST_F(Issuers, TeamsOfSeveralMastersAddUpToCores) {
       for (int round = 0; round < kRounds; ++round) {
         meet.arrive_and_wait();
         const OpenedOp op(kOp);
-        for (int wait = 0; wait < kWaits; ++wait) meet.arrive_and_wait();
+        for (int arrival = 0; arrival < kArrivals; ++arrival) meet.arrive_and_wait();
         teams += team_inside();
         meet.arrive_and_wait();
         if (round >= kSettled && teams != kOwn) ++wrong;
