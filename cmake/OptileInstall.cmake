@@ -34,6 +34,7 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/plan_telling.py
               bindings/python/optile/distributed/ranks.py
               bindings/python/optile/distributed/shares.py
+              bindings/python/optile/distributed/speeds.py
               bindings/python/optile/distributed/stages.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed")
 install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1

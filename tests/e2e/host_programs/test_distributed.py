@@ -44,9 +44,9 @@ class DistributedShares(DistributedTest):
     script = "distributed_train.py"
 
     def test_slow_rank_gets_fewer_rows(self):
-        alone, = self.reports(1, "--steps", "180")
+        alone, = self.reports(1, "--steps", "60")
         self.assertEqual([1.0], alone["shares"])
-        reports = self.reports(3, "--steps", "180", "--slow-rank", "1", "--slow-factor", "2")
+        reports = self.reports(3, "--steps", "60", "--slow-rank", "1", "--slow-factor", "2")
         for report in reports:
             self.assertEqual(reports[0]["shares"], report["shares"])
             self.assert_same_losses(alone["losses"], report["losses"])

@@ -137,6 +137,7 @@ class _Training:
         row_seconds = [max(one[0], 1e-9) for one in every]
         window = Window(rows, row_seconds, max(one[1] for one in every))
         if self.controller.add(window, self.steps):
+            self._medians.begin_plan()
             self._teller.changed(self.steps)
         self._tell()
 

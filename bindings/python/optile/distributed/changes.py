@@ -5,8 +5,11 @@ little of that came true. Pure.
 from __future__ import annotations
 
 import statistics
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Sequence
+from typing import Any, Deque, List, Optional, Sequence
+
+from .speeds import SpeedEstimates
 
 
 @dataclass
@@ -17,7 +20,7 @@ class Change:
     before: Any
     after: Any
     predicted: float  # how many times as fast
-    measured: Optional[float] = None  # None: not measured yet
+    measured: Optional[float] = None  # None: not measured yet, or not to be compared
     kept: bool = True
     reason: str = ""
     # What each rank, as fast as it was then, would have taken for all of the work.
@@ -28,71 +31,117 @@ class Change:
 class Thresholds:
     least_gain: float = 1.05  # predicted, for a change
     least_part: float = 0.25  # of the predicted gain, measured, or it is taken back
-    pause: int = 4  # windows without a change behind one that was taken back; doubles each time
+    clear_loss: float = 0.9  # so many times as fast: taken back at once
+    windows: int = 4  # in which the gain has to show
+    pause: int = 8  # windows without a change behind one that was taken back; doubles each time
+    most_windows: int = 16  # whose steps are averaged
 
 
-@dataclass
 class Trials:
-    """One change after the other, each judged by the window of a few steps behind it."""
+    """One change after the other, each judged by the steps behind it."""
 
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    changes: List[Change] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, ranks: int) -> None:
+        self.thresholds = Thresholds()
+        self.speeds = SpeedEstimates(ranks)
+        self.changes: List[Change] = []
+        self._seconds: Deque[float] = deque(maxlen=self.thresholds.most_windows)
         self._tried: Optional[Change] = None
         self._seconds_before = 0.0
-        self._waits = 0
+        self._waited = False
+        self._pause = 0
         self._taken_back = 0
 
     @property
-    def trying(self) -> bool:
-        return self._tried is not None
+    def step_seconds(self) -> float:
+        """Of the windows under the plan in force, since the ranks have the speeds they have."""
+        return statistics.fmean(self._seconds)
 
-    def paused(self) -> bool:
-        """Once for each window in which nothing is tried. True: nothing may be."""
-        if self._waits == 0:
-            return False
-        self._waits -= 1
-        return True
+    def add(self, levels: Sequence[float], measured: Sequence[Any], seconds: float,
+            ) -> Optional[Change]:  # fmt: skip
+        """A window has ended, as SpeedEstimates.add() takes it, with its step's seconds. Returns
+        the change that was tried, where it has to be taken back: its `before` is in force again."""
+        changed = self.speeds.add(levels, measured)
+        if changed:
+            self._seconds.clear()
+            self._pause = 0
+        self._seconds.append(seconds)
+        if self._tried is None:
+            self._pause = max(0, self._pause - 1)
+            return None
+        return self._judge(changed)
 
-    def begin(self, change: Change, step_seconds: float) -> bool:
-        """`step_seconds`: under what it replaces. False: it promises too little to be tried."""
-        if change.predicted < self.thresholds.least_gain:
+    @property
+    def may_begin(self) -> bool:
+        return self._tried is None and self._pause == 0 and self.speeds.ready
+
+    def begin(self, change: Change) -> bool:
+        """False: it promises too little to be tried."""
+        least = max(self.thresholds.least_gain, 1 + self.speeds.least_gain)
+        if change.predicted < least:
             return False
-        self._tried = change
-        self._seconds_before = step_seconds
+        self._tried, self._waited = change, False
+        self._seconds_before = self.step_seconds
+        self._seconds.clear()
+        self.speeds.begin_plan()
         self.changes.append(change)
         return True
 
-    def judge(self, step_seconds: float) -> Optional[Change]:
-        """The change that was tried, where it has to be taken back."""
-        change, self._tried = self._tried, None
+    def _judge(self, changed: bool) -> Optional[Change]:
+        change = self._tried
         assert change is not None
-        change.measured = self._seconds_before / step_seconds
-        if change.measured >= 1 + (change.predicted - 1) * self.thresholds.least_part:
+        if changed:
+            # Steps before it say nothing of those behind it.
+            self._tried = None
+            change.reason = "not compared: the speed of a rank changed meanwhile"
             return None
+        if self.speeds.doubtful and not self._waited:
+            self._waited = True
+            return None
+        change.measured = self._seconds_before / self.step_seconds
+        if change.measured >= 1 + (change.predicted - 1) * self.thresholds.least_part:
+            self._tried = None
+            return None
+        windows_left = len(self._seconds) < self.thresholds.windows
+        if windows_left and change.measured >= self.thresholds.clear_loss:
+            return None
+        return self._take_back(change)
+
+    def _take_back(self, change: Change) -> Change:
+        self._tried = None
         change.kept = False
         change.reason = (
             f"steps were {change.measured:.2f} times as fast and not {change.predicted:.2f}"
         )
-        self._waits = self.thresholds.pause << min(self._taken_back, 6)
+        self._pause = self.thresholds.pause << min(self._taken_back, 6)
         self._taken_back += 1
+        self._seconds.clear()
+        self.speeds.return_to_former_plan()
         return change
 
 
 class WindowMedians:
-    """Collects numbers of steps, until a window of them is whole."""
+    """Collects numbers of steps, until a window of them is whole. An odd number of steps: where a
+    rank's speed changes within a window, the median is of one speed or of the other."""
 
-    STEPS = 8
-    UNTIMED = 2  # first ones of a window: other shapes, other memory
+    STEPS = 5
+    UNTIMED = 2  # first ones under a plan: other shapes, other memory
 
     def __init__(self) -> None:
         self._steps: List[Sequence[float]] = []
+        self._untimed = self.UNTIMED
 
     def add(self, step: Sequence[float]) -> Optional[List[float]]:
         """The median of each number, where the window ends with this step."""
-        self._steps.append(step)
-        if len(self._steps) < self.STEPS + self.UNTIMED:
+        if self._untimed > 0:
+            self._untimed -= 1
             return None
-        timed, self._steps = self._steps[self.UNTIMED :], []
+        self._steps.append(step)
+        if len(self._steps) < self.STEPS:
+            return None
+        timed, self._steps = self._steps, []
         return [statistics.median(values) for values in zip(*timed)]
+
+    def begin_plan(self) -> None:
+        """Another plan is in force from the next step."""
+        self._steps = []
+        self._untimed = self.UNTIMED

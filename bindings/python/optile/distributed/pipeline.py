@@ -232,6 +232,7 @@ class PipelineTraining:
         window = Window(stages, max(one[3] for one in found))
         changed = self.controller.add(window, self._steps)
         if changed:
+            self._medians.begin_plan()
             self._teller.changed(self._steps)
         self._tell(self._rank_times(window, before.micro_batches),
                    None if changed else window.step_seconds)  # fmt: skip

@@ -39,7 +39,7 @@ def divide(shares: Sequence[float], batch: int) -> List[int]:
 class ShareController:
     def __init__(self, ranks: int) -> None:
         self.shares: List[float] = [1 / ranks] * ranks
-        self._trials = Trials()
+        self._trials = Trials(ranks)
         self._window: Optional[Window] = None  # the last one
         self._measured_seconds: Optional[float] = None  # of a step, with the shares in force
         self._predicted_seconds: Optional[float] = None  # of a step, where a change promised it
@@ -62,7 +62,7 @@ class ShareController:
         window = self._window
         if window is None:
             return []
-        longest = self._longest(window.rows, window)
+        longest = self._longest(window.rows, window.row_seconds)
         batch = sum(window.rows)
         return [RankTimes(rows * seconds, rows * seconds / longest, batch * seconds)
                 for rows, seconds in zip(window.rows, window.row_seconds)]  # fmt: skip
@@ -70,27 +70,30 @@ class ShareController:
     def add(self, window: Window, step: int) -> bool:
         """A window has ended with that step. True: other shares are in force from the next one."""
         self._window, self._measured_seconds = window, window.step_seconds
-        if self._trials.trying:
-            lost = self._trials.judge(window.step_seconds)
-            if lost is not None:
-                self.shares = list(lost.before)
-                self._predicted_seconds, self._measured_seconds = self._predicted_before, None
-            return lost is not None
-        if self._trials.paused():
-            return False
-        speeds = [1 / seconds for seconds in window.row_seconds]
+        lost = self._trials.add(window.row_seconds, [(one,) for one in window.row_seconds],
+                                window.step_seconds)  # fmt: skip
+        if lost is not None:
+            self.shares = list(lost.before)
+            self._predicted_seconds, self._measured_seconds = self._predicted_before, None
+            return True
+        return self._trials.may_begin and self._change(step, window.rows)
+
+    def _change(self, step: int, rows: Sequence[int]) -> bool:
+        row_seconds = [one for (one,) in self._trials.speeds.averages]
+        speeds = [1 / seconds for seconds in row_seconds]
         shares = [speed / sum(speeds) for speed in speeds]
-        after = self._longest(divide(shares, sum(window.rows)), window)
-        predicted = self._longest(window.rows, window) / after
-        change = Change(step, self.shares, shares, predicted)
-        change.whole_seconds = [one.whole_seconds for one in self.rank_times()]
-        if not self._trials.begin(change, window.step_seconds):
+        before = self._longest(rows, row_seconds)
+        after = self._longest(divide(shares, sum(rows)), row_seconds)
+        change = Change(step, self.shares, shares, before / after)
+        change.whole_seconds = [sum(rows) * one for one in row_seconds]
+        if not self._trials.begin(change):
             return False
-        self.shares = shares
         self._predicted_before = self._predicted_seconds
-        self._predicted_seconds, self._measured_seconds = window.step_seconds / predicted, None
+        self._predicted_seconds = self._measured_seconds / change.predicted
+        self._measured_seconds = None
+        self.shares = shares
         return True
 
     @staticmethod
-    def _longest(rows: Sequence[int], window: Window) -> float:
-        return max(count * seconds for count, seconds in zip(rows, window.row_seconds))
+    def _longest(rows: Sequence[int], row_seconds: Sequence[float]) -> float:
+        return max(count * seconds for count, seconds in zip(rows, row_seconds))

@@ -17,6 +17,7 @@ SCHEDULES = ("1f1b", "gpipe")
 
 _MOST_PER_RANK = 8  # micro-batches
 _MOST_COUNTS = 5  # numbers of micro-batches to choose from
+_LEAST_DRIFT = 0.01  # of a speed, for another search
 _MOST_VISITED = 1000  # partial plans of one search; beyond that, the best one found stands
 
 
@@ -99,8 +100,7 @@ def profile_of(rounds: Sequence[Sequence[float]]) -> List[float]:
     return [one * level / whole if whole > 0 else 0.0 for one in shape]
 
 
-@dataclass(frozen=True)
-class Speed:
+class Speed(NamedTuple):
     """How a rank compares with its profile, lately: so many times the seconds."""
 
     forward: float = 1.0
@@ -272,7 +272,8 @@ class StageController:
         self._fixed = boundaries is not None
         self._ranks = len(next(iter(profiles.values())).forward)
         self._speeds = [Speed()] * self._ranks
-        self._trials = Trials()
+        self._searched: Optional[List[Speed]] = None  # speeds of the last search under this plan
+        self._trials = Trials(self._ranks)
         self.measured_seconds: Optional[float] = None  # None: no window has ended yet
         self.plan, self.predicted_seconds = self._best(boundaries)
 
@@ -282,23 +283,39 @@ class StageController:
 
     def add(self, window: Window, step: int) -> bool:
         """A window has ended with that step. True: another plan is in force from the next one."""
-        self._speeds = self._speeds_in(window)
         self.measured_seconds = window.step_seconds
+        levels, speeds = self._speeds_in(window)
+        lost = self._trials.add(levels, speeds, window.step_seconds)
+        self._speeds = [Speed(*one) for one in self._trials.speeds.averages]
         self.predicted_seconds = self._simulated(self.plan)
-        if self._fixed:
+        if lost is not None:
+            return self._switch(lost.before)
+        if self._fixed or not self._trials.may_begin or not self._speeds_differ():
             return False
-        if self._trials.trying:
-            lost = self._trials.judge(window.step_seconds)
-            return lost is not None and self._switch(lost.before)
-        if self._trials.paused():
-            return False
+        return self._change(step)
+
+    def _speeds_differ(self) -> bool:
+        """From those of the last search, which else would find the same again."""
+        searched = self._searched
+        return searched is None or any(
+            abs(one - other) > _LEAST_DRIFT * other
+            for rank, before in zip(self._speeds, searched) for one, other in zip(rank, before)
+        )
+
+    def _change(self, step: int) -> bool:
         plan, seconds = self._best(None)
         # What the simulation knows nothing of, another plan does not shorten.
-        rest = max(0.0, window.step_seconds - self.predicted_seconds)
+        rest = max(0.0, self._trials.step_seconds - self.predicted_seconds)
         gain = (self.predicted_seconds + rest) / max(seconds + rest, 1e-12)
         change = Change(step, self.plan, plan, gain)
         change.whole_seconds = self.whole_seconds()
-        return self._trials.begin(change, window.step_seconds) and self._switch(plan)
+        if self._trials.begin(change):
+            self._searched = None
+            return self._switch(plan)
+        # What promises enough but for noise may be tried when more windows are known.
+        hopeless = gain < self._trials.thresholds.least_gain
+        self._searched = self._speeds if hopeless else None
+        return False
 
     def whole_seconds(self) -> List[float]:
         """What each rank, as fast as it is, would take for all layers and micro-batches alone."""
@@ -334,23 +351,25 @@ class StageController:
         plan = min(found, key=self._simulated)
         return plan, self._simulated(plan)
 
-    def _speeds_in(self, window: Window) -> List[Speed]:
-        """The layers that a rank runs say how fast it is, and stand for those that it does not."""
+    def _speeds_in(self, window: Window) -> Tuple[List[float], List[Speed]]:
+        """The layers that a rank runs say how fast it is, and stand for those that it does not.
+        First of computing as a whole: beside what the warm-up measured."""
         profile = self._profiles[self.plan.micro_batches]
         layers = len(self._elements)
 
         def ratio(measured: float, expected: float, before: float) -> float:
-            return measured / expected if expected > 0 else before
+            return measured / expected if expected > 0 and measured > 0 else before
 
-        speeds = []
+        levels, speeds = [], []
         for rank, stage in enumerate(window.stages):
             own, before = self.plan.layers_of(rank, layers), self._speeds[rank]
             elements = sum(self._elements[layer] for layer in own)
             forward = sum(profile.forward[rank][layer] for layer in own)
             backward = sum(profile.backward[rank][layer] for layer in own)
+            levels.append(ratio(stage.forward + stage.backward, forward + backward, 1.0))
             speeds.append(Speed(
                 ratio(stage.forward, forward, before.forward),
                 ratio(stage.backward, backward, before.backward),
                 ratio(stage.update, elements, before.update),
             ))  # fmt: skip
-        return speeds
+        return levels, speeds

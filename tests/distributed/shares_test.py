@@ -1,18 +1,8 @@
 """How rows of a batch are divided between ranks (bindings/python/optile/distributed/shares.py)."""
-import importlib
-import pathlib
 import random
-import sys
-import types
 import unittest
 
-# Without the package's own __init__, which wants PyTorch.
-PACKAGE = types.ModuleType("distributed_parts")
-PACKAGE.__path__ = [str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" /
-                        "optile" / "distributed")]
-sys.modules[PACKAGE.__name__] = PACKAGE
-shares = importlib.import_module("distributed_parts.shares")
-changes = importlib.import_module("distributed_parts.changes")
+from parts import changes, shares
 
 BATCH = 60
 
@@ -50,11 +40,12 @@ class Controller(unittest.TestCase):
             noisy = [1 + 0.02 * source.random() for _ in range(3)]
             self.assertFalse(controller.add(window(controller, noisy), step))
 
-    def test_slow_rank_gets_fewer_rows(self):
+    def test_slow_rank_gets_fewer_rows_when_two_windows_say_so(self):
         controller = shares.ShareController(2)
-        self.assertTrue(controller.add(window(controller, [1, 2]), 8))
+        self.assertFalse(controller.add(window(controller, [1, 2]), 7))
+        self.assertTrue(controller.add(window(controller, [1, 2]), 12))
         self.assertEqual([40, 20], shares.divide(controller.shares, BATCH))
-        controller.add(window(controller, [1, 2]), 16)
+        controller.add(window(controller, [1, 2]), 19)
         change = controller.changes[0]
         self.assertTrue(change.kept)
         self.assertAlmostEqual(1.5, change.predicted, delta=0.01)
@@ -62,22 +53,54 @@ class Controller(unittest.TestCase):
 
     def test_follows_rank_that_recovers(self):
         controller = shares.ShareController(2)
-        for speeds in ([1, 1], [1, 2], [1, 2], [1, 1], [1, 1]):
+        for speeds in ([1, 1], [1, 1], [1, 2], [1, 2], [1, 2], [1, 1], [1, 1], [1, 1]):
             controller.add(window(controller, speeds), 0)
         self.assertEqual([30, 30], shares.divide(controller.shares, BATCH))
 
-    def test_change_without_gain_is_taken_back(self):
+    def tried_without_gain(self):
+        """Steps take as long under other shares."""
         controller = shares.ShareController(2)
         before = window(controller, [1, 2])
-        controller.add(before, 8)
+        controller.add(before, 7)
+        self.assertTrue(controller.add(before, 12))
         unchanged = shares.Window([40, 20], [1, 2], before.step_seconds)
+        for step in range(changes.Thresholds().windows - 1):
+            self.assertFalse(controller.add(unchanged, step))
         self.assertTrue(controller.add(unchanged, 16))
+        return controller
+
+    def test_change_without_gain_is_taken_back(self):
+        controller = self.tried_without_gain()
         self.assertEqual([0.5, 0.5], controller.shares)
         self.assertFalse(controller.changes[0].kept)
         self.assertIn("1.00 times as fast and not 1.50", controller.changes[0].reason)
-        for step in range(changes.Thresholds().pause):
+        for step in range(changes.Thresholds().pause - 1):
             self.assertFalse(controller.add(window(controller, [1, 2]), step))
         self.assertTrue(controller.add(window(controller, [1, 2]), 99))
+
+    def test_change_that_loses_is_taken_back_at_once(self):
+        controller = shares.ShareController(2)
+        for step in (7, 12):
+            controller.add(window(controller, [1, 2]), step)
+        self.assertTrue(controller.add(shares.Window([40, 20], [1, 2], 80.0), 19))
+        self.assertEqual([0.5, 0.5], controller.shares)
+
+    def test_other_speed_ends_pause(self):
+        controller = self.tried_without_gain()
+        self.assertFalse(controller.add(window(controller, [1, 4]), 50))
+        self.assertTrue(controller.add(window(controller, [1, 4]), 55))
+        self.assertEqual([47, 13], shares.divide(controller.shares, BATCH))
+
+    def test_other_speed_while_a_change_is_tried_is_no_reason_to_take_it_back(self):
+        controller = shares.ShareController(2)
+        for step in (7, 12):
+            controller.add(window(controller, [1, 2]), step)
+        controller.add(window(controller, [1, 2], beside=19.5), 19)  # little gain, so far
+        self.assertFalse(controller.add(window(controller, [3, 2]), 24))
+        self.assertTrue(controller.add(window(controller, [3, 2]), 29))
+        self.assertEqual([24, 36], shares.divide(controller.shares, BATCH))
+        self.assertTrue(controller.changes[0].kept)
+        self.assertIn("speed of a rank changed", controller.changes[0].reason)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,11 @@
 """What a job tells of its plan (bindings/python/optile/distributed/plan_record.py)."""
-import importlib
 import json
-import pathlib
 import socket
-import sys
 import tempfile
-import types
 import unittest
 from unittest import mock
 
-# Without the package's own __init__, which wants PyTorch.
-PACKAGE = types.ModuleType("distributed_parts")
-PACKAGE.__path__ = [str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" /
-                        "optile" / "distributed")]
-sys.modules[PACKAGE.__name__] = PACKAGE
-changes = importlib.import_module("distributed_parts.changes")
-plan_record = importlib.import_module("distributed_parts.plan_record")
-plan_telling = importlib.import_module("distributed_parts.plan_telling")
-shares = importlib.import_module("distributed_parts.shares")
-stages = importlib.import_module("distributed_parts.stages")
+from parts import changes, plan_record, plan_telling, shares, stages
 
 NAMED = {"job": "train", "run": "r", "epoch": 2, "step": 20, "since_step": 10}
 
@@ -26,7 +13,8 @@ NAMED = {"job": "train", "run": "r", "epoch": 2, "step": 20, "since_step": 10}
 class Record(unittest.TestCase):
     def test_has_shares_as_measured(self):
         controller = shares.ShareController(2)
-        controller.add(shares.Window([30, 30], [1.0, 2.0], 60.0), 10)
+        for step in (7, 12):
+            controller.add(shares.Window([30, 30], [1.0, 2.0], 60.0), step)
         record = plan_record.plan_record(NAMED, controller.in_force, ["a", "b"],
                                          controller.rank_times(), controller.changes)
         self.assertEqual("shares", record["kind"])

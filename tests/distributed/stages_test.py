@@ -1,19 +1,10 @@
 """Which layers the stages of a pipeline have (bindings/python/optile/distributed/stages.py)."""
-import importlib
 import itertools
-import pathlib
 import random
-import sys
-import types
 import unittest
 
-# Without the package's own __init__, which wants PyTorch.
-PACKAGE = types.ModuleType("distributed_parts")
-PACKAGE.__path__ = [str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" /
-                        "optile" / "distributed")]
-sys.modules[PACKAGE.__name__] = PACKAGE
-stages = importlib.import_module("distributed_parts.stages")
-changes = importlib.import_module("distributed_parts.changes")
+from parts import changes, stages
+
 Plan, Speed, StageSeconds = stages.Plan, stages.Speed, stages.StageSeconds
 
 
@@ -189,7 +180,7 @@ class Controller(unittest.TestCase):
 
     def test_comes_back_after_slow_down(self):
         world = World([1.0] * 12, 2)
-        for slowness in (2.0, 2.0, 1.0, 1.0, 1.0):
+        for slowness in (2.0, 2.0, 2.0, 1.0, 1.0, 1.0):
             world.slowness[1] = slowness
             world.window()
         self.assertEqual((6,), world.controller.plan.boundaries)
@@ -201,8 +192,9 @@ class Controller(unittest.TestCase):
     def test_predicts_what_is_measured(self):
         world = World([1.0, 2.0, 3.0, 4.0], 2)
         world.slowness[0] = 1.5
-        world.window()
-        world.window()
+        for _ in range(3):
+            world.window()
+        self.assertEqual(1, len(world.controller.changes))
         self.assertAlmostEqual(world.controller.measured_seconds,
                                world.controller.predicted_seconds)
 
@@ -212,13 +204,16 @@ class Controller(unittest.TestCase):
         world.slowness[1] = 2.0
         found = world.stages()
         seconds = world.step_seconds(found)
-        self.assertTrue(world.controller.add(stages.Window(found, seconds), 10))
-        self.assertTrue(world.controller.add(stages.Window(world.stages(), seconds), 20))
+        self.assertFalse(world.controller.add(stages.Window(found, seconds), 7))
+        self.assertTrue(world.controller.add(stages.Window(found, seconds), 12))
+        for step in range(changes.Thresholds().windows - 1):
+            self.assertFalse(world.controller.add(stages.Window(world.stages(), seconds), step))
+        self.assertTrue(world.controller.add(stages.Window(world.stages(), seconds), 40))
         self.assertEqual(before, world.controller.plan)
         change, = world.controller.changes
         self.assertFalse(change.kept)
         self.assertIn("1.00 times as fast and not 1.", change.reason)
-        for step in range(changes.Thresholds().pause):
+        for step in range(changes.Thresholds().pause - 1):
             self.assertFalse(world.window(step))
         self.assertTrue(world.window())
 
@@ -238,12 +233,24 @@ class Controller(unittest.TestCase):
 
 
 class Windows(unittest.TestCase):
-    def test_leave_first_steps_out(self):
+    def test_leave_first_steps_of_a_plan_out(self):
         medians = changes.WindowMedians()
-        for number in (100, 100, 1, 2, 3, 4, 5, 6, 7):
+        for number in (100, 100, 1, 2, 4, 9):
             self.assertIsNone(medians.add((number, 0)))
-        self.assertEqual([4.5, 0], medians.add((8, 0)))
-        self.assertIsNone(medians.add((1, 1)))
+        self.assertEqual([4, 0], medians.add((5, 0)))
+        for number in (1, 2, 3, 4):
+            self.assertIsNone(medians.add((number, 0)))
+        medians.begin_plan()
+        for number in (100, 100, 1, 2, 3, 4):
+            self.assertIsNone(medians.add((number, 0)))
+        self.assertEqual([3, 0], medians.add((5, 0)))
+
+    def test_tell_of_one_speed_or_of_the_other(self):
+        for slow_steps in range(6):
+            medians = changes.WindowMedians()
+            for number in (0, 0, *[1] * (5 - slow_steps), *[2] * slow_steps):
+                window = medians.add((number,))
+            self.assertEqual([1 if slow_steps < 3 else 2], window)
 
 
 if __name__ == "__main__":

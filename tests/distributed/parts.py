@@ -1,0 +1,17 @@
+"""The pure parts of optile.distributed, without the package's own __init__, which wants PyTorch."""
+import importlib
+import pathlib
+import sys
+import types
+
+_PACKAGE = types.ModuleType("distributed_parts")
+_PACKAGE.__path__ = [str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" /
+                         "optile" / "distributed")]
+sys.modules[_PACKAGE.__name__] = _PACKAGE
+
+changes = importlib.import_module("distributed_parts.changes")
+plan_record = importlib.import_module("distributed_parts.plan_record")
+plan_telling = importlib.import_module("distributed_parts.plan_telling")
+shares = importlib.import_module("distributed_parts.shares")
+speeds = importlib.import_module("distributed_parts.speeds")
+stages = importlib.import_module("distributed_parts.stages")
