@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "placement/bound.h"
 #include "placement/latency/latency.h"
@@ -146,10 +148,13 @@ TEST(FittingSets, PlansQuicklyWithManyReadersPerNetOrNetsPerUnit) {
   EXPECT_GT(plan.left_out(), 0);
 }
 
-Budget of_milliseconds(double ms) {
+// Of so many looks at a clock that only being looked at moves: the same on every machine.
+Budget of_looks(int looks) {
   Limits limits;
-  limits.seconds = ms / 1e3;
-  return Budget(limits);
+  limits.seconds = looks;
+  return Budget(limits, [now = std::make_shared<Budget::Clock::result_type>()] {
+    return *now += std::chrono::seconds(1);
+  });
 }
 
 TEST(CoveringBound, LiesBetweenFreeBoundAndOptimum) {
@@ -162,7 +167,7 @@ TEST(CoveringBound, LiesBetweenFreeBoundAndOptimum) {
     const LoadProblem problem{units, cluster};
     const double free = work_bound(problem);
     const double least = least_load(graph, cluster);
-    Budget budget = of_milliseconds(100);
+    Budget budget = of_looks(100);
     const CoveringBound found = covering_bound(problem, free, least * 1.2, budget);
     EXPECT_GE(found.bound, free);
     EXPECT_LE(found.bound, least) << seed;
@@ -184,7 +189,7 @@ TEST(CoveringBound, RisesWhenMemoryIsShort) {
     const auto proven = [&](const Cluster& devices) {
       const Units units = Units::of(graph, devices);
       const LoadProblem problem{units, devices};
-      Budget budget = of_milliseconds(60);
+      Budget budget = of_looks(100);
       return covering_bound(problem, work_bound(problem), least * 1.2, budget).bound;
     };
     Cluster roomy = cluster;
@@ -209,7 +214,7 @@ TEST(CoveringBound, CountsCpuTimeOfUnitsThatDoNotFit) {
   for (const double cap : {5.0, 2.0}) {
     const Cluster cluster = Cluster::uniform(1, 1, cap);
     const Units units = Units::of(graph, cluster);
-    Budget budget = of_milliseconds(500);
+    Budget budget = of_looks(100);
     const double bound = covering_bound({units, cluster}, 1, 40, budget).bound;
     // By parts of units 5/3 fit the cap of 5.
     const double expected = cap > 3 ? 10 * (3 - cap / 3) : 30;
@@ -231,7 +236,7 @@ TEST(CoveringBound, RisesWhenTransfersKeepUnitsTogether) {
   const Units units = Units::of(graph, cluster);
   const LoadProblem problem{units, cluster};
   EXPECT_NEAR(work_bound(problem), 15, 1e-9);
-  Budget budget = of_milliseconds(500);
+  Budget budget = of_looks(100);
   const CoveringBound found = covering_bound(problem, 15, 20, budget);
   EXPECT_GT(found.bound, 19.9);
   EXPECT_LE(found.bound, 20);
