@@ -303,7 +303,11 @@ TEST(Options, ClusterAndLaunchAreParsed) {
   EXPECT_EQ(launch.launch.nodes, 4);
   EXPECT_TRUE(launch.launch.torchrun);
   EXPECT_THAT(launch.command, ElementsAre("python3", "x.py", "--nodes"));
+  EXPECT_EQ(launch.launch.max_restarts, 0);
   EXPECT_FALSE(parsed({"launch", "--nodes", "1", "--no-torchrun", "--", "x"}).launch.torchrun);
+  EXPECT_THAT(
+      refused({"launch", "--nodes", "1", "--no-torchrun", "--max-restarts", "1", "--", "x"}),
+      HasSubstr("--no-torchrun"));
   EXPECT_THAT(refused({"launch", "--", "x"}), HasSubstr("--nodes"));
   EXPECT_THAT(refused({"launch", "--nodes", "0", "--", "x"}), HasSubstr("--nodes"));
   EXPECT_THAT(refused({"launch", "--nodes", "2"}), HasSubstr("no program to run"));

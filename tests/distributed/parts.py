@@ -1,4 +1,5 @@
-"""The pure parts of optile.distributed, without the package's own __init__, which wants PyTorch."""
+"""The parts of optile.distributed without the package's own __init__, which wants PyTorch; all but
+kept_state do without it."""
 import importlib
 import pathlib
 import sys
@@ -8,6 +9,14 @@ _PACKAGE = types.ModuleType("distributed_parts")
 _PACKAGE.__path__ = [str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" /
                          "optile" / "distributed")]
 sys.modules[_PACKAGE.__name__] = _PACKAGE
+
+
+
+def __getattr__(name):
+    if name == "kept_state":
+        return importlib.import_module("distributed_parts.kept_state")
+    raise AttributeError(name)
+
 
 changes = importlib.import_module("distributed_parts.changes")
 plan_record = importlib.import_module("distributed_parts.plan_record")

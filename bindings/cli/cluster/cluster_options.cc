@@ -77,9 +77,17 @@ CLI::App* add_launch(CLI::App& app, LaunchOptions& options) {
       ->check(CLI::Range(1, 86400))
       ->capture_default_str()
       ->type_name("SECONDS");
-  launch->add_flag("!--no-torchrun", options.torchrun,
-                   "Start a Python program itself, with RANK, WORLD_SIZE, MASTER_ADDR and "
-                   "MASTER_PORT, and not by torch.distributed.run");
+  CLI::Option* itself =
+      launch->add_flag("!--no-torchrun", options.torchrun,
+                       "Start a Python program itself, with RANK, WORLD_SIZE, MASTER_ADDR and "
+                       "MASTER_PORT, and not by torch.distributed.run");
+  launch
+      ->add_option("--max-restarts", options.max_restarts,
+                   "How often torchrun starts all ranks again where one is lost")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str()
+      ->type_name("N")
+      ->excludes(itself);
   launch->prefix_command();
   return launch;
 }

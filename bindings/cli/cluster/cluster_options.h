@@ -31,6 +31,7 @@ struct LaunchOptions {
   std::string user_file;  // as above
   int wait_seconds = 300;
   bool torchrun = true;  // for a Python program
+  int max_restarts = 0;  // by torchrun
 };
 
 struct ClusterCommands {

@@ -81,7 +81,7 @@ class Gathering {
     }
     const RankClaim::View& view = claim_->view();
     if (interrupted_ == 0 && view.state == RankClaim::State::kStarted) {
-      return RankPlace{nodes_, view.rank, view.master_address, view.master_port};
+      return RankPlace{nodes_, view.rank, view.master_address, view.master_port, ""};
     }
     if (interrupted_ == 0 && view.state != RankClaim::State::kRefused) {
       std::cerr << "optile: job " << job_ << " was not begun within " << patience.count()
@@ -181,7 +181,8 @@ class Gathering {
 
 ChildEnd run_rank(const Options& options, const RankPlace& place) {
   const std::string& named = options.launch.job;
-  const RankCommand rank = command_of_rank(options.command, place, options.launch.torchrun);
+  const RankCommand rank = command_of_rank(options.command, place,
+                                           {options.launch.torchrun, options.launch.max_restarts});
   std::vector<std::string> command = {own_folder() + "/optile", "run"};
   if (!options.socket.empty()) command.insert(command.end(), {"--socket", options.socket});
   command.emplace_back("--");
@@ -220,9 +221,14 @@ base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& op
 
 int launch_on_nodes(const Options& options) {
   const LaunchOptions& launch = options.launch;
+  if (launch.max_restarts > 0 && !is_for_torchrun(options.command)) {
+    return give_up(
+        "--max-restarts is torchrun's, which takes a Python program alone: PYTHON FILE, "
+        "or PYTHON -m MODULE");
+  }
   const int port = free_port();
   if (port == 0) return give_up("no port is free for the ranks to meet at");
-  if (launch.nodes == 1) return end_as(run_rank(options, {1, 0, kThisMachine, port}));
+  if (launch.nodes == 1) return end_as(run_rank(options, {1, 0, kThisMachine, port, kThisMachine}));
   base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
   if (!store.ok()) return give_up(store.message());
   RankClaim::Settings claim;
@@ -236,13 +242,14 @@ int launch_on_nodes(const Options& options) {
   if (claim.address.empty()) claim.address = claim.node;
   claim.port = port;
   claim.token = daemon::make_cluster_instance();
-  const std::string job = claim.job;
+  const std::string job = claim.job, address = claim.address;
   Gathering gathering(std::move(store).value(), std::move(claim));
-  const std::optional<RankPlace> place = gathering.wait(std::chrono::seconds(launch.wait_seconds));
+  std::optional<RankPlace> place = gathering.wait(std::chrono::seconds(launch.wait_seconds));
   if (!place) {
     gathering.leave();
     return gathering.interrupted() == 0 ? kOwnFailure : 128 + gathering.interrupted();
   }
+  place->address = address;
   std::cerr << "optile: job " << job << " begins: rank " << place->rank << " of " << place->nodes
             << ", rank 0 at " << place->master_address << ":" << place->master_port << "\n";
   gathering.keep_in_background();

@@ -36,11 +36,41 @@ std::optional<std::size_t> begin_of_script(const Words& program) {
   return std::nullopt;
 }
 
+Words words_of_torchrun(const RankPlace& place, int max_restarts) {
+  Words words = {
+      "-m", "torch.distributed.run", "--nnodes", std::to_string(place.nodes), "--nproc-per-node",
+      "1"};
+  const std::string port = std::to_string(place.master_port);
+  if (max_restarts == 0) {
+    for (const std::string& word :
+         {std::string("--node-rank"), std::to_string(place.rank), std::string("--master-addr"),
+          place.master_address, std::string("--master-port"), port}) {
+      words.push_back(word);
+    }
+    return words;
+  }
+  // With places that are given, as above, ranks that start again do not always find each other.
+  for (const std::string& word :
+       {std::string("--rdzv-backend"), std::string("c10d"), std::string("--rdzv-endpoint"),
+        place.master_address + ":" + port, std::string("--rdzv-id"), port,
+        std::string("--rdzv-conf"), std::string(place.rank == 0 ? "is_host=1" : "is_host=0"),
+        std::string("--local-addr"), place.address, std::string("--max-restarts"),
+        std::to_string(max_restarts)}) {
+    words.push_back(word);
+  }
+  return words;
+}
+
 }  // namespace
 
-RankCommand command_of_rank(const Words& program, const RankPlace& place, bool torchrun) {
+bool is_for_torchrun(const Words& program) {
+  return is_python(program.front()) && begin_of_script(program).has_value();
+}
+
+RankCommand command_of_rank(const Words& program, const RankPlace& place,
+                            const Torchrun& torchrun) {
   const std::optional<std::size_t> script =
-      torchrun && is_python(program.front()) ? begin_of_script(program) : std::nullopt;
+      torchrun.used && is_python(program.front()) ? begin_of_script(program) : std::nullopt;
   if (!script) {
     return {program,
             {{"RANK", std::to_string(place.rank)},
@@ -51,14 +81,12 @@ RankCommand command_of_rank(const Words& program, const RankPlace& place, bool t
   const auto begin = program.begin() + static_cast<std::ptrdiff_t>(*script);
   RankCommand command;
   command.words.assign(program.begin(), begin);
-  for (const std::string& word :
-       {std::string("-m"), std::string("torch.distributed.run"), std::string("--nnodes"),
-        std::to_string(place.nodes), std::string("--node-rank"), std::to_string(place.rank),
-        std::string("--nproc-per-node"), std::string("1"), std::string("--master-addr"),
-        place.master_address, std::string("--master-port"), std::to_string(place.master_port)}) {
-    command.words.push_back(word);
-  }
+  const Words launcher = words_of_torchrun(place, torchrun.max_restarts);
+  command.words.insert(command.words.end(), launcher.begin(), launcher.end());
   command.words.insert(command.words.end(), begin, program.end());
+  // Else torchrun's ranks meet at a place that depends on how often their machine's torchrun has
+  // started them, which it counts for a loss of its own rank alone.
+  if (torchrun.max_restarts > 0) command.variables["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1";
   return command;
 }
 

@@ -13,6 +13,13 @@ struct RankPlace {
   int rank = 0;
   std::string master_address;  // of rank 0
   int master_port = 0;
+  std::string address;  // of this rank's machine, as the others reach it
+};
+
+// PyTorch's launcher, `PYTHON -m torch.distributed.run`.
+struct Torchrun {
+  bool used = true;
+  int max_restarts = 0;  // of all ranks, where one of them is lost
 };
 
 struct RankCommand {
@@ -20,11 +27,14 @@ struct RankCommand {
   Variables variables;
 };
 
-// A Python program by PyTorch's launcher, `PYTHON -m torch.distributed.run`; anything else, a
-// Python program whose words that launcher could not take, and with `torchrun` false every one, as
-// it is, with the variables that such programs read: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+// A Python program by torchrun; what that launcher could not take, and every program where it is
+// not to be used, as it is, with the variables that such programs read: RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT.
 RankCommand command_of_rank(const std::vector<std::string>& program, const RankPlace& place,
-                            bool torchrun);
+                            const Torchrun& torchrun);
+
+// Whether torchrun takes it: PYTHON with a file, or with -m and a module.
+bool is_for_torchrun(const std::vector<std::string>& program);
 
 // What a job is called whose name nobody said: its program's file.
 std::string usual_job_name(const std::vector<std::string>& program);

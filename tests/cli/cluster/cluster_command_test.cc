@@ -35,33 +35,46 @@ TEST(ClusterTable, MatchesGoldenFile) {
 }
 
 TEST(RankCommand, PythonProgramGoesToTorchRun) {
-  const RankPlace place = {4, 2, "10.0.0.1", 2000};
-  const RankCommand script = command_of_rank(
-      {"/usr/bin/python3.11", "-u", "-W", "ignore", "t.py", "-m", "x"}, place, true);
-  EXPECT_THAT(script.words, ElementsAre("/usr/bin/python3.11", "-u", "-W", "ignore", "-m",
-                                        "torch.distributed.run", "--nnodes", "4", "--node-rank",
-                                        "2", "--nproc-per-node", "1", "--master-addr", "10.0.0.1",
-                                        "--master-port", "2000", "t.py", "-m", "x"));
+  const RankPlace place = {4, 2, "10.0.0.1", 2000, "10.0.0.3"};
+  const RankCommand script =
+      command_of_rank({"/usr/bin/python3.11", "-u", "-W", "ignore", "t.py", "-m", "x"}, place, {});
+  EXPECT_THAT(
+      script.words,
+      ElementsAre("/usr/bin/python3.11", "-u", "-W", "ignore", "-m", "torch.distributed.run",
+                  "--nnodes", "4", "--nproc-per-node", "1", "--node-rank", "2", "--master-addr",
+                  "10.0.0.1", "--master-port", "2000", "t.py", "-m", "x"));
   EXPECT_THAT(script.variables, IsEmpty());
-  const RankCommand module = command_of_rank({"python", "-m", "pkg.train", "x"}, place, true);
+  const RankCommand module = command_of_rank({"python", "-m", "pkg.train", "x"}, place, {});
   EXPECT_EQ(module.words[2], "torch.distributed.run");
   EXPECT_THAT(Words(module.words.end() - 3, module.words.end()),
               ElementsAre("-m", "pkg.train", "x"));
 }
 
+TEST(RankCommand, RanksThatMayRestartMeetWithoutGivenPlaces) {
+  const RankCommand command =
+      command_of_rank({"python", "t.py"}, {4, 2, "10.0.0.1", 2000, "10.0.0.3"}, {true, 5});
+  EXPECT_THAT(command.words,
+              ElementsAre("python", "-m", "torch.distributed.run", "--nnodes", "4",
+                          "--nproc-per-node", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+                          "10.0.0.1:2000", "--rdzv-id", "2000", "--rdzv-conf", "is_host=0",
+                          "--local-addr", "10.0.0.3", "--max-restarts", "5", "t.py"));
+  EXPECT_EQ(command.variables, (Variables{{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}}));
+}
+
 TEST(RankCommand, AnythingElseIsStartedAsItIs) {
-  const RankPlace place = {4, 2, "10.0.0.1", 2000};
+  const RankPlace place = {4, 2, "10.0.0.1", 2000, "10.0.0.3"};
   for (const Words& program : {Words{"./train", "x"}, Words{"python3", "-c", "pass"},
                                Words{"python3"}, Words{"pythonic", "t.py"}}) {
-    const RankCommand command = command_of_rank(program, place, true);
+    const RankCommand command = command_of_rank(program, place, {});
     EXPECT_EQ(command.words, program);
+    EXPECT_FALSE(is_for_torchrun(program));
     EXPECT_EQ(command.variables, (Variables{{"RANK", "2"},
                                             {"WORLD_SIZE", "4"},
                                             {"MASTER_ADDR", "10.0.0.1"},
                                             {"MASTER_PORT", "2000"}}));
   }
   const Words script = {"python3", "t.py"};
-  EXPECT_EQ(command_of_rank(script, place, false).words, script);
+  EXPECT_EQ(command_of_rank(script, place, {false}).words, script);
 }
 
 TEST(RankCommand, JobIsCalledAsItsProgram) {

@@ -1,6 +1,7 @@
 """Several machines, as several daemons of this one with an etcd between them: who is there, who
 leads, programs that are launched on every node, and by which plan they divide their work.
 """
+import json
 import os
 import pwd
 import unittest
@@ -153,6 +154,32 @@ class NodeLaunch(ClusterTest):
                                          for _ in range(2)]]
         self.assertEqual([0, 0], [one.code for one in ended], ended)
         self.assertEqual(["rank 0: 3", "rank 1: 3"], sorted(one.stdout.strip() for one in ended))
+
+    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
+    def test_training_goes_on_behind_a_lost_rank(self):
+        self.space.start_daemon()
+        program = [WHEEL_PYTHON, SCRIPTS / "distributed_train.py", "--steps", 20, "--output",
+                   self.space.dir / "rank"]
+        alone = json.loads(finish(self.space.popen(program)).stdout)
+        ended = [finish(one) for one in [
+            self.launch("--max-restarts", 1, command=[*program, "--lost-rank", 1])
+            for _ in range(2)]]
+        self.assertEqual([0, 0], [one.code for one in ended], ended)
+        for rank in range(2):
+            after = json.loads((self.space.dir / f"rank.{rank}").read_text())
+            # A step's state is kept when the next one begins, which rank 0 may have done.
+            begin = after["resumed_from"]
+            self.assertIn(begin, (9, 10), after)
+            for part, expected in (("losses", alone["losses"][begin:]),
+                                   ("weights", alone["weights"])):
+                self.assertEqual(len(expected), len(after[part]))
+                for one, other in zip(expected, after[part]):
+                    self.assertAlmostEqual(one, other, delta=1e-5)
+
+    def test_restarts_are_refused_where_there_is_no_torchrun(self):
+        ended = finish(self.launch("--max-restarts", 1, command=self.SHOW))
+        self.assertEqual(125, ended.code, ended)
+        self.assertIn("--max-restarts is torchrun's", ended.stderr)
 
     def test_single_node_needs_no_etcd(self):
         self.space.start_daemon()

@@ -32,13 +32,17 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from .changes import WindowMedians
+from .kept_state import StateKeeper, steps_between
 from .layers import Clock, LossFunction
+from .moves import Broadcast
 from .plan_record import PlanInForce, RankTimes
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .shares import ShareController, Window, divide
 
-__all__ = ["prepare", "step", "report", "gather_model"]
+__all__ = ["prepare", "step", "steps_done", "report", "gather_model"]
+
+_FIRST_KEPT = 3  # steps: then the optimizer has its state, and a step's time is a usual one
 
 def _rows_of(batch: Any, begin: int, end: int) -> Any:
     if isinstance(batch, torch.Tensor):
@@ -72,12 +76,13 @@ class _Training:
 
     def __init__(
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        clock: Clock,
+        clock: Clock, keep: bool, stateful: Sequence[Any],
     ) -> None:  # fmt: skip
         self._clock = clock
+        self._stateful = stateful
         self.optimizer = optimizer
         self.loss_fn = loss_fn
-        self.model = model
+        self.model = self._plain_model = model
         self.ranks = dist.get_world_size() if dist.is_initialized() else 1
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.controller = ShareController(self.ranks)
@@ -85,6 +90,10 @@ class _Training:
         self._began = 0.0
         self._forward_seconds = 0.0
         self._medians = WindowMedians()
+        self._keeper = StateKeeper(clock) if keep else None
+        self._resumed_from: Optional[int] = None
+        self._last_seconds = 0.0
+        self._resume()
         if self.ranks == 1:
             self._teller = PlanTeller([node_name()])
             self._teller.tell(0, PlanInForce([1.0]), [], [])
@@ -104,6 +113,7 @@ class _Training:
         self._forward_seconds = self._clock() - self._began
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
+        self._keep()
         begin = self._clock()
         self.optimizer.zero_grad(set_to_none=True)
         if self.ranks == 1:
@@ -111,7 +121,8 @@ class _Training:
             loss.backward()
             self.optimizer.step()
             self.steps += 1
-            self._note_alone(self._clock() - begin)
+            self._last_seconds = self._clock() - begin
+            self._note_alone(self._last_seconds)
             return loss.detach()
         rows = divide(self.controller.shares, _length(x))
         first = sum(rows[: self.rank])
@@ -126,7 +137,8 @@ class _Training:
         self.optimizer.step()
         summed.wait()
         self.steps += 1
-        self._note(rows, self._clock() - begin)
+        self._last_seconds = self._clock() - begin
+        self._note(rows, self._last_seconds)
         return whole
 
     def _note(self, rows: List[int], seconds: float) -> None:
@@ -146,6 +158,55 @@ class _Training:
             self._teller.tell(self.steps, self.controller.in_force, self.controller.rank_times(),
                               self.controller.changes)  # fmt: skip
 
+    def _state(self) -> Dict[str, Any]:
+        return {
+            "model": self._plain_model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "stateful": [one.state_dict() for one in self._stateful],
+            "random": torch.get_rng_state(),
+            "shares": list(self.controller.shares),
+        }
+
+    def _resume(self) -> None:
+        """Collective: all go on from the last step whose state some rank has."""
+        if self._keeper is None:
+            return
+        found = self._keeper.found()
+        mine = found.step if found is not None else 0
+        steps = gather_objects(mine) if self.ranks > 1 else [mine]
+        last = max(steps)
+        if last == 0:
+            return
+        state = found.state if found is not None and mine == last else None
+        if min(steps) < last:
+            state = Broadcast(steps.index(last)).pass_object(state)
+        assert state is not None
+        self._plain_model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        for one, its_state in zip(self._stateful, state["stateful"]):
+            one.load_state_dict(its_state)
+        if mine == last:
+            torch.set_rng_state(state["random"])
+        if len(state["shares"]) == self.ranks:
+            self.controller.shares = state["shares"]
+        self.steps = self._resumed_from = last
+
+    def _keep(self) -> None:
+        """As the program has left it behind the last step, its own objects among it."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+        since = self.steps - (self._resumed_from or 0)
+        if keeper.every is not None:
+            if self.steps % keeper.every == 0:
+                keeper.keep(self.steps, self._state())
+        elif since == _FIRST_KEPT:
+            mine = [keeper.keep(self.steps, self._state()), self._last_seconds]
+            every = gather_numbers(mine) if self.ranks > 1 else [mine]
+            if keeper.kept_step is not None:
+                slowest = [max(numbers) for numbers in zip(*every)]
+                keeper.every = steps_between(*slowest)
+
     def _note_alone(self, seconds: float) -> None:
         medians = self._medians.add((seconds,))
         if medians is not None:
@@ -158,6 +219,9 @@ class _Training:
             "steps": self.steps,
             "shares": list(self.controller.shares),
             "changes": [vars(one) for one in self.controller.changes],
+            "resumed_from": self._resumed_from,
+            "kept_every": self._keeper.every if self._keeper else None,
+            "not_kept": self._keeper.reason if self._keeper else "",
         }
 
     def gather_model(self) -> None:
@@ -165,6 +229,8 @@ class _Training:
 
 
 class _Prepared(Protocol):
+    steps: int
+
     def step(self, x: Any, y: Any) -> torch.Tensor: ...
     def report(self) -> Dict[str, Any]: ...
     def gather_model(self) -> None: ...
@@ -188,7 +254,7 @@ def _pipeline(
     count = len(layers.layers_of(model))
     pipeline.check_example(example, schedule, boundaries, ranks, count)
     if ranks == 1:
-        return _Training(model, optimizer, loss_fn, clock)
+        return _Training(model, optimizer, loss_fn, clock, False, ())
     _check_models_agree(model)
     return pipeline.PipelineTraining(
         model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
@@ -198,7 +264,8 @@ def _pipeline(
 def prepare(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
-    boundaries: Optional[Sequence[int]] = None, clock: Clock = time.perf_counter,
+    boundaries: Optional[Sequence[int]] = None, keep: bool = False, stateful: Sequence[Any] = (),
+    clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
     it returns stands for what it was given. Raises where ranks have other models or a batch cannot
@@ -210,18 +277,25 @@ def prepare(
     `micro_batches` of a step (None: chosen by simulated steps) and `boundaries`, the first layer of
     each stage but the first one (None: chosen, and moved while it runs), stay as they are given.
     What is returned are the given objects; the optimizer's groups are those of the whole model on
-    every rank. Every batch has as many rows as the example."""
+    every rank. Every batch has as many rows as the example.
+
+    With `keep`, the state of the training is kept in memory of each node every few steps, and where
+    torchrun starts ranks again, this loads it: go on with the batch steps_done(). `stateful`: what
+    else belongs to it and has state_dict() and load_state_dict(), such as a schedule of learning
+    rates. Not with plan="pipeline" yet (ValueError)."""
     global _training
     if plan not in ("data", "pipeline"):
         raise ValueError(f'a plan is "data" or "pipeline", and not {plan!r}')
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
+    if plan == "pipeline" and keep:
+        raise ValueError("a pipeline's state is not kept yet: gather_model(), and save it yourself")
     if plan == "pipeline":
         _training = _pipeline(
             model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
         )
         return model, optimizer
-    training = _Training(model, optimizer, loss_fn, clock)
+    training = _Training(model, optimizer, loss_fn, clock, keep, stateful)
     divide(training.controller.shares, _length(example))
     _training = training
     return training.model, optimizer
@@ -236,6 +310,11 @@ def _prepared() -> _Prepared:
 def step(x: Any, y: Any) -> torch.Tensor:
     """Forward, backward and the optimizer's step for the batch `x` with `y`; its loss."""
     return _prepared().step(x, y)
+
+
+def steps_done() -> int:
+    """How many steps the training has behind it, those before a restart among them."""
+    return _prepared().steps
 
 
 def gather_model() -> None:

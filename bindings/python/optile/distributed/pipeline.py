@@ -127,7 +127,7 @@ class PipelineTraining:
         self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
         self._layers = layers_of(model)
         self._rows = len(example[0])
-        self._steps = 0
+        self.steps = 0
         self._medians = WindowMedians()
         counts = self._counts(micro_batches)
         given = None if boundaries is None else tuple(boundaries)
@@ -216,7 +216,7 @@ class PipelineTraining:
         self._optimizer.step()
         updated = self._clock()
         passed.wait()
-        self._steps += 1
+        self.steps += 1
         count = self.controller.plan.micro_batches
         self._note((self._stage.forward_seconds / count, self._stage.backward_seconds / count,
                     updated - updating, self._clock() - begin))  # fmt: skip
@@ -230,10 +230,10 @@ class PipelineTraining:
         stages = [StageSeconds(*one[:3]) for one in found]
         before = self.controller.plan
         window = Window(stages, max(one[3] for one in found))
-        changed = self.controller.add(window, self._steps)
+        changed = self.controller.add(window, self.steps)
         if changed:
             self._medians.begin_plan()
-            self._teller.changed(self._steps)
+            self._teller.changed(self.steps)
         self._tell(self._rank_times(window, before.micro_batches),
                    None if changed else window.step_seconds)  # fmt: skip
         if changed:
@@ -252,7 +252,7 @@ class PipelineTraining:
             self.controller.plan, len(self._layers), self._schedule_name,
             self.controller.predicted_seconds, measured_seconds,
         )  # fmt: skip
-        self._teller.tell(self._steps, plan, times, self.controller.changes)
+        self._teller.tell(self.steps, plan, times, self.controller.changes)
 
     def _move_from(self, before: Plan) -> None:
         """Every rank goes through the layers in the same order, so that none of them waits in a
@@ -275,7 +275,7 @@ class PipelineTraining:
     def report(self) -> Dict[str, Any]:
         return {
             "rank": self._rank,
-            "steps": self._steps,
+            "steps": self.steps,
             "schedule": self._schedule_name,
             **asdict(self.controller.plan),
             "predicted_seconds": self.controller.predicted_seconds,

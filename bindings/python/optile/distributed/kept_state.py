@@ -1,0 +1,140 @@
+"""What a training needs to go on from, kept in memory of this node beside its processes: torchrun
+ends every rank when one is lost, and starts them again.
+
+A file in /dev/shm for each rank of a launch, which is the process that started it, torchrun's. The
+files of launches that have ended are removed by the next one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import math
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
+
+import torch
+
+_ROOT = Path("/dev/shm")
+_LEAST_ROOM = 3  # times the state: its successor, and as much again twice for others
+_MOST_COST = 0.01  # of the time of the steps in between
+
+
+def _started(pid: int) -> Optional[str]:
+    """When it was, as no other process of that number: None where there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return text[text.rindex(")") + 2 :].split()[19]
+
+
+def _folder() -> Path:
+    """Of this user, which nobody else could have made. Raises OSError."""
+    folder = _ROOT / f"optile-state-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o777 != 0o700 or folder.is_symlink():
+        raise PermissionError(f"{folder} is not this user's alone")
+    return folder
+
+
+def _processes() -> str:
+    """Whose numbers they are: containers may share /dev/shm."""
+    return str(os.stat("/proc/self/ns/pid").st_ino)
+
+
+def _remove_ended(folder: Path) -> None:
+    for launch in folder.iterdir():
+        pid, start, processes = launch.name.split("-")
+        if processes == _processes() and _started(int(pid)) != start:
+            shutil.rmtree(launch, ignore_errors=True)
+
+
+def _bytes(state: Any) -> int:
+    if isinstance(state, torch.Tensor):
+        return state.numel() * state.element_size()
+    if isinstance(state, dict):
+        return sum(_bytes(one) for one in state.values())
+    return sum(_bytes(one) for one in state) if isinstance(state, (list, tuple)) else 0
+
+
+@dataclass
+class Kept:
+    step: int
+    state: Dict[str, Any]
+
+
+class StateKeeper:
+    """Of one rank. Where there is no place for it, it keeps nothing, and `reason` says why."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.every: Optional[int] = None  # steps; None: not known yet, or nothing is kept
+        self.kept_step: Optional[int] = None
+        self.reason = ""
+        self._clock = clock
+        self._file: Optional[Path] = None
+        atexit.register(self._end)
+        launch = os.getppid()
+        try:
+            folder = _folder()
+            _remove_ended(folder)
+            of_launch = folder / f"{launch}-{_started(launch)}-{_processes()}"
+            of_launch.mkdir(mode=0o700, exist_ok=True)
+            # Which of all ranks it is may change from one start to the next.
+            rank = os.environ.get("LOCAL_RANK") or os.environ.get("RANK", "0")
+            self._file = of_launch / f"rank{int(rank)}"
+        except (OSError, ValueError) as error:
+            self.reason = str(error)
+
+    def found(self) -> Optional[Kept]:
+        """What an earlier process in this one's place has kept, in the same launch."""
+        if self._file is None or not self._file.exists():
+            return None
+        try:
+            read = torch.load(self._file, weights_only=True)
+            return Kept(read["step"], read["state"])
+        except Exception as error:  # whatever a file that is no longer whole makes it raise
+            self.reason = f"{self._file}: {error}"
+            return None
+
+    def keep(self, step: int, state: Dict[str, Any]) -> float:
+        """Returns how many seconds it took."""
+        if self._file is None:
+            return 0.0
+        begin = self._clock()
+        successor = self._file.with_suffix(".new")
+        try:
+            if shutil.disk_usage(_ROOT).free < _LEAST_ROOM * _bytes(state):
+                raise OSError(f"{_ROOT} has not {_LEAST_ROOM} times the room that the state takes")
+            torch.save({"step": step, "state": state}, successor)
+            successor.replace(self._file)
+            self.kept_step = step
+        except (OSError, RuntimeError) as error:  # PyTorch's own for a full file system
+            self.reason = str(error)
+            successor.unlink(missing_ok=True)
+            self.forget()
+        return self._clock() - begin
+
+    def forget(self) -> None:
+        """Nothing is kept from here on."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # other ranks have theirs in it
+                self._file.parent.rmdir()
+            self._file = None
+        self.every = self.kept_step = None
+
+    def _end(self) -> None:
+        """An orderly end, not that of an exception: nobody goes on from here."""
+        if not hasattr(sys, "last_type"):
+            self.forget()
+
+
+def steps_between(keep_seconds: float, step_seconds: float) -> int:
+    """So many that keeping a state costs a hundredth of them at most."""
+    return max(1, math.ceil(keep_seconds / max(_MOST_COST * step_seconds, 1e-9)))

@@ -1,0 +1,92 @@
+"""What a training keeps to go on from (bindings/python/optile/distributed/kept_state.py)."""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+try:
+    import torch
+except ImportError:
+    sys.exit(77)
+
+from parts import kept_state
+
+
+class Keeping(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        patched = mock.patch.object(kept_state, "_ROOT", self.root)
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.state = {"model": {"weight": torch.arange(5.0)}, "stateful": [{"epoch": 3}]}
+
+    def keeper(self):
+        return kept_state.StateKeeper(lambda: 0.0)
+
+    def launches(self):
+        return list((self.root / f"optile-state-{os.getuid()}").iterdir())
+
+    def test_finds_what_was_kept_in_the_same_launch(self):
+        self.assertIsNone(self.keeper().found())
+        self.keeper().keep(7, {"model": {}})
+        self.keeper().keep(8, self.state)
+        found = self.keeper().found()
+        self.assertEqual(8, found.step)
+        self.assertTrue(torch.equal(self.state["model"]["weight"], found.state["model"]["weight"]))
+        self.assertEqual([{"epoch": 3}], found.state["stateful"])
+        with mock.patch.dict("os.environ", {"LOCAL_RANK": "1"}):
+            self.assertIsNone(self.keeper().found())
+
+    def test_is_for_the_user_alone(self):
+        self.keeper().keep(1, self.state)
+        launch, = self.launches()
+        self.assertEqual(0o700, launch.stat().st_mode & 0o777)
+        self.assertEqual(0o700, launch.parent.stat().st_mode & 0o777)
+        launch.parent.chmod(0o755)
+        refused = self.keeper()
+        self.assertIn("is not this user's alone", refused.reason)
+        self.assertIsNone(refused.found())
+        self.assertEqual(0.0, refused.keep(2, self.state))
+
+    def test_removes_what_ended_launches_left(self):
+        self.keeper().keep(1, self.state)
+        launch, = self.launches()
+        processes = launch.name.split("-")[2]
+        ended, elsewhere = f"1-0-{processes}", "1-0-7"  # process 1 has begun at another time
+        launch.rename(launch.with_name(ended))
+        launch.with_name(elsewhere).mkdir()
+        self.keeper()
+        names = [one.name for one in self.launches()]
+        self.assertNotIn(ended, names)
+        self.assertIn(elsewhere, names)
+
+    def test_file_that_is_not_whole_is_no_state(self):
+        self.keeper().keep(1, self.state)
+        launch, = self.launches()
+        file, = launch.iterdir()
+        file.write_bytes(file.read_bytes()[:100])
+        keeper = self.keeper()
+        self.assertIsNone(keeper.found())
+        self.assertIn(str(file), keeper.reason)
+
+    def test_without_room_nothing_is_kept(self):
+        self.keeper().keep(1, self.state)
+        keeper = self.keeper()
+        with mock.patch.object(kept_state.shutil, "disk_usage", return_value=mock.Mock(free=40)):
+            keeper.keep(2, self.state)
+        self.assertIn("3 times the room", keeper.reason)
+        self.assertIsNone(keeper.kept_step)
+        self.assertEqual([], self.launches())
+
+    def test_costs_a_hundredth_of_the_steps_between(self):
+        self.assertEqual(200, kept_state.steps_between(1.0, 0.5))
+        self.assertEqual(1, kept_state.steps_between(0.0, 0.5))
+        self.assertEqual(1, kept_state.steps_between(0.001, 10))
+
+
+if __name__ == "__main__":
+    unittest.main()
