@@ -74,7 +74,7 @@ class Controller(unittest.TestCase):
         self.assertEqual([0.5, 0.5], controller.shares)
         self.assertFalse(controller.changes[0].kept)
         self.assertIn("1.00 times as fast and not 1.50", controller.changes[0].reason)
-        for step in range(changes.Thresholds().pause - 1):
+        for step in range(changes.Thresholds().pause):
             self.assertFalse(controller.add(window(controller, [1, 2]), step))
         self.assertTrue(controller.add(window(controller, [1, 2]), 99))
 
@@ -99,8 +99,17 @@ class Controller(unittest.TestCase):
         self.assertFalse(controller.add(window(controller, [3, 2]), 24))
         self.assertTrue(controller.add(window(controller, [3, 2]), 29))
         self.assertEqual([24, 36], shares.divide(controller.shares, BATCH))
-        self.assertTrue(controller.changes[0].kept)
-        self.assertIn("speed of a rank changed", controller.changes[0].reason)
+        change = controller.changes[0]
+        self.assertTrue(change.kept)
+        self.assertIsNone(change.measured)
+        self.assertIn("speed of a rank changed", change.reason)
+
+    def test_gain_is_told_with_the_verdict(self):
+        controller = shares.ShareController(2)
+        for step in (7, 12):
+            controller.add(window(controller, [1, 2]), step)
+        controller.add(window(controller, [1, 2], beside=19.5), 19)
+        self.assertIsNone(controller.changes[0].measured)
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ class Controller(unittest.TestCase):
         change, = world.controller.changes
         self.assertFalse(change.kept)
         self.assertIn("1.00 times as fast and not 1.", change.reason)
-        for step in range(changes.Thresholds().pause - 1):
+        for step in range(changes.Thresholds().pause):
             self.assertFalse(world.window(step))
         self.assertTrue(world.window())
 

@@ -62,7 +62,10 @@ base::Result<Json> plans_of(const Json& answer, const std::string& job) {
 std::string outcome(const Json& change) {
   const std::string promised =
       "steps " + times(number_of(change, field::kPredicted)) + " times as fast";
-  if (change.value(field::kMeasured, Json()).is_null()) return promised + "; it is being tried";
+  if (change.value(field::kMeasured, Json()).is_null()) {
+    const std::string reason = shown_field(change, field::kReason);
+    return promised + (reason.empty() ? "; it is being tried" : ": kept; " + reason);
+  }
   if (!change.value(field::kKept, true)) {
     return promised + ": taken back; " + shown_field(change, field::kReason);
   }

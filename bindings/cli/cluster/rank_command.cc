@@ -24,8 +24,9 @@ bool is_python(const std::string& program) {
 }
 
 // Where a Python program's own words begin: at its file, or at "-m" before its module. Nothing
-// where there is no such thing: "-c TEXT", standard input.
+// where there is no such thing: "-c TEXT", standard input, another program.
 std::optional<std::size_t> begin_of_script(const Words& program) {
+  if (!is_python(program.front())) return std::nullopt;
   for (std::size_t at = 1; at < program.size(); ++at) {
     const std::string& word = program[at];
     if (word == "-m") return at + 1 < program.size() ? std::optional(at) : std::nullopt;
@@ -37,26 +38,19 @@ std::optional<std::size_t> begin_of_script(const Words& program) {
 }
 
 Words words_of_torchrun(const RankPlace& place, int max_restarts) {
+  const std::string port = std::to_string(place.master_port);
   Words words = {
       "-m", "torch.distributed.run", "--nnodes", std::to_string(place.nodes), "--nproc-per-node",
       "1"};
-  const std::string port = std::to_string(place.master_port);
   if (max_restarts == 0) {
-    for (const std::string& word :
-         {std::string("--node-rank"), std::to_string(place.rank), std::string("--master-addr"),
-          place.master_address, std::string("--master-port"), port}) {
-      words.push_back(word);
-    }
-    return words;
-  }
-  // With places that are given, as above, ranks that start again do not always find each other.
-  for (const std::string& word :
-       {std::string("--rdzv-backend"), std::string("c10d"), std::string("--rdzv-endpoint"),
-        place.master_address + ":" + port, std::string("--rdzv-id"), port,
-        std::string("--rdzv-conf"), std::string(place.rank == 0 ? "is_host=1" : "is_host=0"),
-        std::string("--local-addr"), place.address, std::string("--max-restarts"),
-        std::to_string(max_restarts)}) {
-    words.push_back(word);
+    words.insert(words.end(), {"--node-rank", std::to_string(place.rank), "--master-addr",
+                               place.master_address, "--master-port", port});
+  } else {
+    // With places that are given, as above, ranks that start again do not always find each other.
+    words.insert(words.end(),
+                 {"--rdzv-backend", "c10d", "--rdzv-endpoint", place.master_address + ":" + port,
+                  "--rdzv-id", port, "--rdzv-conf", place.rank == 0 ? "is_host=1" : "is_host=0",
+                  "--local-addr", place.address, "--max-restarts", std::to_string(max_restarts)});
   }
   return words;
 }
@@ -64,13 +58,12 @@ Words words_of_torchrun(const RankPlace& place, int max_restarts) {
 }  // namespace
 
 bool is_for_torchrun(const Words& program) {
-  return is_python(program.front()) && begin_of_script(program).has_value();
+  return begin_of_script(program).has_value();
 }
 
 RankCommand command_of_rank(const Words& program, const RankPlace& place,
                             const Torchrun& torchrun) {
-  const std::optional<std::size_t> script =
-      torchrun.used && is_python(program.front()) ? begin_of_script(program) : std::nullopt;
+  const std::optional<std::size_t> script = torchrun.used ? begin_of_script(program) : std::nullopt;
   if (!script) {
     return {program,
             {{"RANK", std::to_string(place.rank)},
@@ -92,11 +85,9 @@ RankCommand command_of_rank(const Words& program, const RankPlace& place,
 
 std::string usual_job_name(const Words& program) {
   std::string name = file_of(program.front());
-  if (is_python(program.front())) {
-    if (const auto script = begin_of_script(program)) {
-      const bool module = program[*script] == "-m";
-      name = file_of(program[*script + (module ? 1 : 0)]);
-    }
+  if (const auto script = begin_of_script(program)) {
+    const bool module = program[*script] == "-m";
+    name = file_of(program[*script + (module ? 1 : 0)]);
   }
   constexpr std::size_t kLongest = 63;
   name.resize(std::min(name.size(), kLongest));

@@ -83,6 +83,15 @@ TEST(PlanText, WhatIsNotThereIsSaid) {
 }
 
 // Whatever a daemon of another version, or a liar, sends.
+TEST(PlanText, ChangeThatCouldNotBeComparedIsKeptAndSaysWhy) {
+  Json tried = pipeline();
+  tried["changes"][1]["measured"] = nullptr;
+  tried["changes"][1]["kept"] = true;
+  tried["changes"][1]["reason"] = "not compared: the speed of a rank changed meanwhile";
+  EXPECT_THAT(plan_text(answer({tried}), "").value(),
+              HasSubstr("1.20 times as fast: kept; not compared: the speed of a rank changed"));
+}
+
 TEST(PlanText, HostileAnswersMoveNoCursor) {
   Json hostile = pipeline();
   hostile["job"] = "\x1b[2Jjob";

@@ -44,6 +44,7 @@ __all__ = ["prepare", "step", "steps_done", "report", "gather_model"]
 
 _FIRST_KEPT = 3  # steps: then the optimizer has its state, and a step's time is a usual one
 
+
 def _rows_of(batch: Any, begin: int, end: int) -> Any:
     if isinstance(batch, torch.Tensor):
         return batch[begin:end]

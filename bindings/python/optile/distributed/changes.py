@@ -97,22 +97,21 @@ class Trials:
         if self.speeds.doubtful and not self._waited:
             self._waited = True
             return None
-        change.measured = self._seconds_before / self.step_seconds
-        if change.measured >= 1 + (change.predicted - 1) * self.thresholds.least_part:
-            self._tried = None
-            return None
+        gain = self._seconds_before / self.step_seconds
+        gained = gain >= 1 + (change.predicted - 1) * self.thresholds.least_part
         windows_left = len(self._seconds) < self.thresholds.windows
-        if windows_left and change.measured >= self.thresholds.clear_loss:
+        if not gained and windows_left and gain >= self.thresholds.clear_loss:
             return None
-        return self._take_back(change)
+        self._tried, change.measured = None, gain
+        return None if gained else self._take_back(change)
 
     def _take_back(self, change: Change) -> Change:
-        self._tried = None
         change.kept = False
         change.reason = (
             f"steps were {change.measured:.2f} times as fast and not {change.predicted:.2f}"
         )
-        self._pause = self.thresholds.pause << min(self._taken_back, 6)
+        # One more: the next change begins behind the window that ends the pause.
+        self._pause = 1 + (self.thresholds.pause << min(self._taken_back, 6))
         self._taken_back += 1
         self._seconds.clear()
         self.speeds.return_to_former_plan()
