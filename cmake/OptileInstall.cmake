@@ -29,14 +29,21 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/changes.py
               bindings/python/optile/distributed/kept_state.py
               bindings/python/optile/distributed/layers.py
+              bindings/python/optile/distributed/links.py
               bindings/python/optile/distributed/moves.py
               bindings/python/optile/distributed/pipeline.py
+              bindings/python/optile/distributed/place_command.py
+              bindings/python/optile/distributed/placed.py
+              bindings/python/optile/distributed/placements.py
               bindings/python/optile/distributed/plan_record.py
               bindings/python/optile/distributed/plan_telling.py
               bindings/python/optile/distributed/ranks.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/speeds.py
               bindings/python/optile/distributed/stages.py
+              bindings/python/optile/distributed/step_units.py
+              bindings/python/optile/distributed/traced.py
+              bindings/python/optile/distributed/unit_runs.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed")
 install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")

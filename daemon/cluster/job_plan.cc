@@ -1,6 +1,7 @@
 #include "daemon/cluster/job_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "bindings/abi/api_fields.h"
@@ -17,8 +18,8 @@ constexpr double kMostSteps = 9007199254740991.0;  // what every reader of JSON 
 constexpr double kMostLayers = 1e6;
 constexpr double kMostMicroBatches = 1e6;
 constexpr std::size_t kMaxSchedule = 16;
-constexpr const char* kShares = "shares";
-constexpr const char* kPipeline = "pipeline";
+// As PlanKind numbers them.
+constexpr std::array<const char*, 3> kKinds = {"shares", "pipeline", "placement"};
 
 // What is wrong with a plan: the first thing that was found. What is read behind it is not used.
 struct Fault {
@@ -161,6 +162,9 @@ void check_division(const std::vector<double>& parts, int micro_batches, const J
     if (plan.kind == PlanKind::kPipeline && (part < 1 || part != std::floor(part))) {
       contradicts(field::kPart, "of a pipeline is a whole number of layers, at least 1");
     }
+    if (plan.kind == PlanKind::kPlacement && part != std::floor(part)) {
+      contradicts(field::kPart, "of a placement is a whole number of units");
+    }
   }
   if ((plan.kind == PlanKind::kPipeline) != (micro_batches > 0)) {
     contradicts(field::kMicroBatches, "are a pipeline's, which has some");
@@ -189,8 +193,12 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   plan.step = integer_in(json, field::kStep, kMostSteps, fault);
   plan.since_step = integer_in(json, field::kSinceStep, kMostSteps, fault);
   const std::string kind = text_in(json, field::kKind, kMaxPlanReason, fault);
-  if (kind != kShares && kind != kPipeline) fault.add(field::kKind, "is shares or pipeline");
-  plan.kind = kind == kShares ? PlanKind::kShares : PlanKind::kPipeline;
+  const auto found = std::find(kKinds.begin(), kKinds.end(), kind);
+  if (found == kKinds.end()) {
+    fault.add(field::kKind, "is shares, pipeline or placement");
+  } else {
+    plan.kind = static_cast<PlanKind>(found - kKinds.begin());
+  }
   plan.schedule = text_in(json, field::kSchedule, kMaxSchedule, fault);
   plan.micro_batches =
       static_cast<int>(integer_in(json, field::kMicroBatches, kMostMicroBatches, fault));
@@ -244,7 +252,7 @@ PlanJson to_json(const JobPlan& plan) {
           {field::kEpoch, plan.epoch},
           {field::kStep, plan.step},
           {field::kSinceStep, plan.since_step},
-          {field::kKind, plan.kind == PlanKind::kShares ? kShares : kPipeline},
+          {field::kKind, kKinds[static_cast<std::size_t>(plan.kind)]},
           {field::kSchedule, plan.schedule},
           {field::kMicroBatches, plan.micro_batches},
           {field::kPredictedSeconds, number_or_null(plan.predicted_seconds)},

@@ -20,13 +20,14 @@ inline constexpr std::size_t kMaxPlanChanges = 8;  // the latest ones
 inline constexpr std::size_t kMaxPlanReason = 256;
 
 enum class PlanKind {
-  kShares,   // each rank computes a part of the batch's rows
-  kPipeline  // each rank runs some of the layers
+  kShares,    // each rank computes a part of the batch's rows
+  kPipeline,  // each rank runs some of the layers
+  kPlacement  // each rank runs some of the units of operators
 };
 
 struct PlanRank {
   std::string node;
-  double part = 0;  // of a pipeline: how many layers; else the share of the rows, 0 to 1
+  double part = 0;  // how many layers, or units; else the share of the rows, 0 to 1
   // As the last steps measured it; nothing before the first measurement.
   std::optional<double> busy_seconds;   // it computes so long in a step
   std::optional<double> busy;           // 0 to 1: that, of what the job waits for

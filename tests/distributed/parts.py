@@ -19,8 +19,10 @@ def __getattr__(name):
 
 
 changes = importlib.import_module("distributed_parts.changes")
+placements = importlib.import_module("distributed_parts.placements")
 plan_record = importlib.import_module("distributed_parts.plan_record")
 plan_telling = importlib.import_module("distributed_parts.plan_telling")
 shares = importlib.import_module("distributed_parts.shares")
 speeds = importlib.import_module("distributed_parts.speeds")
 stages = importlib.import_module("distributed_parts.stages")
+step_units = importlib.import_module("distributed_parts.step_units")

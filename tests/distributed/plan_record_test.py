@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from parts import changes, plan_record, plan_telling, shares, stages
+from parts import changes, placements, plan_record, plan_telling, shares, stages
 
 NAMED = {"job": "train", "run": "r", "epoch": 2, "step": 20, "since_step": 10}
 
@@ -44,6 +44,15 @@ class Record(unittest.TestCase):
         self.assertEqual(list(range(12, 20)), [one["step"] for one in record["changes"]])
         self.assertEqual({"parts": [4.0, 4.0], "micro_batches": 8}, record["changes"][0]["before"])
         self.assertEqual(256, len(record["changes"][0]["reason"]))
+
+    def test_has_units_of_each_rank(self):
+        plan, other = placements.Placement((0, 0, 0)), placements.Placement((0, 1, 0))
+        in_force = plan_record.PlanInForce(plan, 3)
+        tried = [changes.Change(5, other, plan, 1.2, None)]
+        record = plan_record.plan_record(NAMED, in_force, ["a", "b"], [], tried)
+        self.assertEqual("placement", record["kind"])
+        self.assertEqual([3.0, 0.0], [one["part"] for one in record["ranks"]])
+        self.assertEqual({"parts": [2.0, 1.0], "micro_batches": 0}, record["changes"][0]["before"])
 
     def test_of_most_ranks_fits_into_a_request(self):
         names, equal = ["n" * 63] * 100, [1 / 3] * 100

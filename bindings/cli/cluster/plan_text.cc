@@ -72,25 +72,29 @@ std::string outcome(const Json& change) {
   return promised + "; they were " + times(number_of(change, field::kMeasured)) + ": kept";
 }
 
-// "layers 5 + 3, 4 micro-batches" or "50.0 + 50.0 % of the rows".
+// "5 + 3 layers, 4 micro-batches", "12 + 18 units" or "50.0 + 50.0 % of the rows".
 std::string division_words(const Json& plan, const Json& division) {
+  const bool counted = is_pipeline(plan) || is_placement(plan);
   std::string text;
   for (const double part : numbers_of(division, field::kParts)) {
     char number[32];
-    std::snprintf(number, sizeof number, is_pipeline(plan) ? "%.0f" : "%.1f",
-                  is_pipeline(plan) ? part : 100 * part);
+    std::snprintf(number, sizeof number, counted ? "%.0f" : "%.1f", counted ? part : 100 * part);
     text += (text.empty() ? "" : " + ") + std::string(number);
   }
+  if (is_placement(plan)) return text + " units";
   if (!is_pipeline(plan)) return text + " % of the rows";
   return text + " layers, " + text_of(division, field::kMicroBatches) + " micro-batches";
 }
 
+std::string kind_words(const Json& plan) {
+  if (is_placement(plan)) return "placement of operators";
+  if (!is_pipeline(plan)) return "shares of a batch";
+  return "pipeline, " + shown_field(plan, field::kSchedule) + ", " +
+         text_of(plan, field::kMicroBatches) + " micro-batches";
+}
+
 std::string heading(const Json& plan) {
-  std::string text =
-      "job " + shown_field(plan, field::kJob) + ": " +
-      (is_pipeline(plan) ? "pipeline, " + shown_field(plan, field::kSchedule) + ", " +
-                               text_of(plan, field::kMicroBatches) + " micro-batches"
-                         : "shares of a batch");
+  std::string text = "job " + shown_field(plan, field::kJob) + ": " + kind_words(plan);
   char seen[32];
   std::snprintf(seen, sizeof seen, "%.1f s ago", number_of(plan, field::kSeenSeconds));
   text += "\nplan  number " + text_of(plan, field::kEpoch) + ", since step " +
@@ -198,6 +202,10 @@ std::string change_words(const Json& plan, const Json& change, std::size_t rank)
 }
 
 const char* first_reason(const Json& plan) {
+  if (is_placement(plan)) {
+    return "at the start: as given, or as `optile place` found it for what a warm-up of each unit "
+           "measured\n";
+  }
   return is_pipeline(plan)
              ? "at the start: boundaries as given, or of the shortest step, as a warm-up of each "
                "layer simulates it\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "bindings/abi/api_fields.h"
 #include "bindings/cli/top/shown_text.h"
@@ -36,6 +37,10 @@ bool is_pipeline(const Json& plan) {
   return text_of(plan, field::kKind) == "pipeline";
 }
 
+bool is_placement(const Json& plan) {
+  return text_of(plan, field::kKind) == "placement";
+}
+
 const char* rank_word(const Json& plan) {
   return is_pipeline(plan) ? "stage" : "rank";
 }
@@ -58,6 +63,10 @@ std::vector<double> parts_in_force(const Json& plan) {
 
 std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank) {
   if (rank >= parts.size()) return "-";
+  if (is_placement(plan)) {
+    const double units = std::accumulate(parts.begin(), parts.end(), 0.0);
+    return formatted("%.0f of ", parts[rank]) + formatted("%.0f units", units);
+  }
   if (!is_pipeline(plan)) return formatted("%.1f %% of the rows", 100 * parts[rank]);
   double first = 0;
   for (std::size_t i = 0; i < rank; ++i) first += parts[i];

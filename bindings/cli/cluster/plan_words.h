@@ -15,14 +15,15 @@ std::string seconds_field(const Json& object, const char* key);
 std::string seconds_words(double seconds);
 
 bool is_pipeline(const Json& plan);
+bool is_placement(const Json& plan);
 // "stage" or "rank": what there is one of on each node.
 const char* rank_word(const Json& plan);
 
 // Numbers of a list; what is none counts as 0.
 std::vector<double> numbers_of(const Json& object, const char* key);
-// Of each rank: how many layers, or which share.
+// Of each rank: how many layers or units, or which share.
 std::vector<double> parts_in_force(const Json& plan);
-// "layers 0-5", "layer 6" or "40.0 % of the rows".
+// "layers 0-5", "layer 6", "12 of 30 units" or "40.0 % of the rows".
 std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank);
 
 // How a rank compares with the fastest, 0 to 1; each 0 where nothing is known.

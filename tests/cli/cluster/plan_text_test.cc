@@ -43,6 +43,20 @@ Json shares() {
        "predicted": 1.33, "measured": null, "kept": true, "reason": ""}]})");
 }
 
+Json placement() {
+  return Json::parse(R"({
+    "job": "placed.py", "run": "r", "node": "node0", "seen_seconds": 0.3, "epoch": 2, "step": 60,
+    "since_step": 40, "kind": "placement", "schedule": "", "micro_batches": 0,
+    "predicted_seconds": 0.31, "measured_seconds": 0.33,
+    "ranks": [
+      {"node": "node0", "part": 12, "busy_seconds": 0.3, "busy": 0.9, "whole_seconds": 0.5},
+      {"node": "node1", "part": 4, "busy_seconds": 0.2, "busy": 0.6, "whole_seconds": 1.1}],
+    "changes": [
+      {"step": 40, "before": {"parts": [8, 8], "micro_batches": 0},
+       "after": {"parts": [12, 4], "micro_batches": 0}, "whole_seconds": [0.5, 1.1],
+       "predicted": 1.5, "measured": 1.4, "kept": true, "reason": ""}]})");
+}
+
 Json answer(const std::vector<Json>& plans) {
   return {{"plans", plans}, {"messages", Json::array()}};
 }
@@ -61,6 +75,9 @@ TEST(PlanText, MatchesGoldenFile) {
   golden.add("explain node1", explanation_of_stage(both, "train.py", "node1").value());
   golden.add("explain a share", explanation_of_stage(both, "shares.py", "1").value());
   golden.add("nodes", node_table(cluster(), both));
+  golden.add("a placement", plan_text(answer({placement()}), "").value());
+  golden.add("explain a placement",
+             explanation_of_stage(answer({placement()}), "", "node1").value());
   golden.check();
 }
 

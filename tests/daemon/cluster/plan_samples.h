@@ -40,4 +40,18 @@ inline JobPlan shares_plan(const std::string& job, int64_t epoch, int64_t step) 
   return plan;
 }
 
+inline JobPlan placement_plan(const std::string& job, int64_t epoch, int64_t step) {
+  JobPlan plan = shares_plan(job, epoch, step);
+  plan.kind = PlanKind::kPlacement;
+  plan.ranks = {{"node0", 16, 0.1, 0.8, 0.2}, {"node1", 0, 0.0, 0.0, 1.1}};
+  PlanChange change;
+  change.step = 5;
+  change.before = {{8, 8}, 0};
+  change.after = {{16, 0}, 0};
+  change.whole_seconds = {0.2, 1.1};
+  change.predicted = 2.5;
+  plan.changes = {change};
+  return plan;
+}
+
 }  // namespace optile::daemon

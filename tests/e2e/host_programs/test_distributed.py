@@ -6,7 +6,7 @@ import os
 import socket
 import unittest
 
-from support.harness import DEADLINE, PYTHON, SCRIPTS, EndToEndTest, finish
+from support.harness import BUILD, DEADLINE, OPTILE, PYTHON, SCRIPTS, EndToEndTest, finish
 
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 
@@ -21,11 +21,13 @@ class DistributedTest(EndToEndTest):
     python = PYTHON
     script = ""
 
-    def ended(self, ranks, *options):
+    def ended(self, ranks, *options, with_optile=True):
         command = [self.python, SCRIPTS / self.script, *options]
         port = str(free_port())
+        path = f"{BUILD / 'bin'}:{os.environ['PATH']}" if with_optile else "/usr/bin:/bin"
         started = [self.space.popen(command, {"RANK": str(rank), "WORLD_SIZE": str(ranks),
-                                              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+                                              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                                              "PATH": path})
                    for rank in range(ranks)]
         return [finish(one, deadline=2 * DEADLINE) for one in started]
 
@@ -33,6 +35,16 @@ class DistributedTest(EndToEndTest):
         ended = self.ended(ranks, *options)
         self.assertEqual([0] * ranks, [one.code for one in ended], ended)
         return [json.loads(one.stdout) for one in ended]
+
+    def assert_refused(self, message, *options, ranks=2):
+        for ended in self.ended(ranks, "--steps", "2", *options):
+            self.assertNotEqual(0, ended.code)
+            self.assertIn(message, ended.stderr)
+
+    def assert_close(self, expected, got):
+        self.assertEqual(len(expected), len(got))
+        for one, other in zip(expected, got):
+            self.assertAlmostEqual(one, other, delta=1e-5 * abs(one))
 
     def assert_same_losses(self, expected, got):
         self.assertEqual(len(expected), len(got))
@@ -69,11 +81,6 @@ class DistributedShares(DistributedTest):
 class DistributedPipeline(DistributedTest):
     python = WHEEL_PYTHON
     script = "pipeline_train.py"
-
-    def assert_close(self, expected, got):
-        self.assertEqual(len(expected), len(got))
-        for one, other in zip(expected, got):
-            self.assertAlmostEqual(one, other, delta=1e-5 * abs(one))
 
     def assert_same_training(self, ranks, *options, alone=None):
         """Returns what one of the ranks reported, of those of a pipeline."""
@@ -125,11 +132,6 @@ class DistributedPipeline(DistributedTest):
                                                    alone=alone)
                 self.assertEqual([[boundary]] * 12, report["boundaries_seen"])
 
-    def assert_refused(self, message, *options, ranks=2):
-        for ended in self.ended(ranks, "--steps", "2", *options):
-            self.assertNotEqual(0, ended.code)
-            self.assertIn(message, ended.stderr)
-
     def test_model_without_layers_is_refused(self):
         self.assert_refused("Hidden is neither", "--model", "hidden", ranks=1)
 
@@ -146,6 +148,76 @@ class DistributedPipelineWithoutPipelining(DistributedTest):
         ended, = self.ended(1, "--steps", "2")
         self.assertNotEqual(0, ended.code)
         self.assertIn("a pipeline needs torch.distributed.pipelining", ended.stderr)
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set; ./dev test "
+                                   "makes one and runs this")
+class DistributedPlacement(DistributedTest):
+    """Operators on ranks, as `optile place` says."""
+
+    python = WHEEL_PYTHON
+    script = "placement_train.py"
+
+    def assert_trains_as_one_process(self, ranks, *options, optimizer="sgd"):
+        reports = self.reports(ranks, "--optimizer", optimizer, *options)
+        steps = str(len(reports[0]["losses"]))
+        alone, = self.reports(1, "--optimizer", optimizer, "--steps", steps)
+        for report in reports:
+            for what in ("losses", "weights", "buffers"):
+                self.assert_close(alone[what], report[what])
+            for one, other in zip(alone["states"], report["states"], strict=True):
+                self.assert_close(one, other)
+            self.assertEqual(reports[0]["placements"], report["placements"])
+        # Each parameter's state is on the rank that trains it, and nowhere else.
+        every = [one for report in reports for one in report["stateful"]]
+        self.assertEqual(alone["stateful"], sorted(every))
+        return reports[0]
+
+    def assert_followed_slow_rank(self, report, slow):
+        """Units left the rank while it was slow, and came back."""
+        self.assertEqual([True, True], [one["kept"] for one in report["changes"]])
+        before, meanwhile, after = (list(one.values()).count(slow) for one in report["placements"])
+        self.assertLess(meanwhile, before)
+        self.assertLess(meanwhile, after)
+
+    def test_two_ranks_train_as_one_process(self):
+        report = self.assert_trains_as_one_process(2, "--slow-rank", "1", "--slow-factor", "3")
+        self.assert_followed_slow_rank(report, 1)
+        # All that takes time can be halved.
+        self.assertAlmostEqual(0.5 * report["alone_seconds"][0], report["predicted_seconds"])
+        self.assertAlmostEqual(report["predicted_seconds"], report["measured_seconds"])
+
+    def test_rank_too_slow_for_anything_comes_back(self):
+        report = self.assert_trains_as_one_process(
+            3, "--slow-rank", "1", "--slow-factor", "100", optimizer="adam")
+        self.assertEqual([True, True], [one["kept"] for one in report["changes"]])
+        self.assertLess(report["predicted_seconds"], 0.5 * report["alone_seconds"][0])
+
+    def test_placement_of_the_command_is_run_and_stays(self):
+        graph, answer = self.space.dir / "graph.json", self.space.dir / "answer.json"
+        self.reports(2, "--steps", "1", "--graph", graph)
+        placed = self.space.run([OPTILE, "place", "step", "--graph", graph, "--links", "edge",
+                                 "--method", "list", "--json"])
+        self.assertEqual(0, placed.code, placed.stderr)
+        answer.write_text(placed.stdout)
+        report = self.reports(2, "--steps", "40", "--placement", answer)[0]
+        found = json.loads(placed.stdout)
+        chosen = dict(zip(found["nodes"], found["assignment"]))
+        self.assertEqual([{name: chosen[name] for name in report["placement"]}],
+                         report["placements"])
+        # The command simulates the same step, with another order of what is ready at once.
+        self.assertLessEqual(report["predicted_seconds"], found["cost"] / 1e3 * (1 + 1e-9))
+        answer.write_text(json.dumps({**found, "nodes": found["nodes"][::-1][:-1] + ["other"]}))
+        self.assert_refused("it is of another model", "--placement", answer)
+        self.assert_refused("absent.json", "--placement", "absent.json")
+
+    def test_models_that_cannot_be_placed_are_refused(self):
+        self.assert_refused("operator item gives a float", "--model", "scalar")
+        self.assert_refused("the model of ranks [1] has other parameters", "--width", "8", "16")
+
+    def test_without_the_command_says_so(self):
+        for ended in self.ended(2, "--steps", "2", with_optile=False):
+            self.assertIn("the command optile, which is not in PATH", ended.stderr)
 
 
 if __name__ == "__main__":

@@ -18,36 +18,10 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from played_training import (  # noqa: E402
+    PlayedClock, Timed, made_optimizer, norms, state_norms)
 
 BATCH, WIDTH = 24, 16
-ROW_SECONDS = 0.001
-
-
-class PlayedClock:
-    def __init__(self):
-        self.factor = 1.0
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-    def compute(self, rows, passes):
-        self.now += ROW_SECONDS * rows * passes * self.factor
-
-
-class Timed(torch.autograd.Function):
-    """Computes nothing, and takes so long for each row, backward twice as long."""
-
-    @staticmethod
-    def forward(ctx, x, clock):
-        ctx.clock = clock
-        clock.compute(len(x), 1)
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        ctx.clock.compute(len(gradient), 2)
-        return gradient, None
 
 
 class Layer(nn.Module):
@@ -92,25 +66,6 @@ def mixed_layers(clock):
     return [frozen, Layer(WIDTH, WIDTH, clock), nn.ReLU(inplace=True),
             nn.Unflatten(1, (2, WIDTH // 2)), Transposed(), nn.Flatten(),
             Layer(WIDTH, WIDTH, clock)]
-
-
-def made_optimizer(name, model):
-    parameters = list(model.parameters())
-    half = len(parameters) // 2
-    groups = [{"params": parameters[:half]}, {"params": parameters[half:], "weight_decay": 0.01}]
-    if name == "adam":
-        return torch.optim.Adam(groups, lr=0.01)
-    return torch.optim.SGD(groups, lr=0.05, momentum=0.9)
-
-
-def norms(tensors):
-    return [float(one.detach().double().norm()) for one in tensors]
-
-
-def state_norms(optimizer, model):
-    """Of what the optimizer keeps of each parameter."""
-    kept = (optimizer.state.get(one, {}) for one in model.parameters())
-    return [norms(state[name] for name in sorted(state)) for state in kept]
 
 
 def main():

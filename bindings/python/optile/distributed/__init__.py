@@ -17,6 +17,9 @@ however it is divided.
 plan="pipeline": each rank runs some of the layers, and PyTorch's pipelining moves activations and
 their gradients. Every rank keeps the whole model, but only its own layers are trained there, and
 the optimizer has state for them alone: gather_model() before a checkpoint or an evaluation.
+
+plan="placement": each rank runs some of the operators of a step, as `optile place` says by what
+they take on each rank and what tensors between ranks take. Weights are as with a pipeline.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .shares import ShareController, Window, divide
 
-__all__ = ["prepare", "step", "steps_done", "report", "gather_model"]
+__all__ = ["prepare", "step", "steps_done", "report", "gather_model", "save_graph"]
 
 _FIRST_KEPT = 3  # steps: then the optimizer has its state, and a step's time is a usual one
 
@@ -228,6 +231,11 @@ class _Training:
     def gather_model(self) -> None:
         """Every rank has all of it."""
 
+    def save_graph(self, path: str) -> None:
+        raise RuntimeError(
+            'only plan="placement" on several ranks measures the operators that a graph is made of'
+        )
+
 
 class _Prepared(Protocol):
     steps: int
@@ -235,6 +243,7 @@ class _Prepared(Protocol):
     def step(self, x: Any, y: Any) -> torch.Tensor: ...
     def report(self) -> Dict[str, Any]: ...
     def gather_model(self) -> None: ...
+    def save_graph(self, path: str) -> None: ...
 
 
 _training: Optional[_Prepared] = None
@@ -262,11 +271,31 @@ def _pipeline(
     )
 
 
+def _placed(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
+    clock: Clock, placement: Optional[str],
+) -> _Prepared:  # fmt: skip
+    if _version() < (2, 0):
+        raise RuntimeError(
+            f"a placement needs PyTorch 2.0, and this is {torch.__version__}; 2.13 was tried"
+        )
+    from . import placed
+
+    if not dist.is_initialized() or dist.get_world_size() == 1:
+        return _Training(model, optimizer, loss_fn, clock, False, ())
+    _check_models_agree(model)
+    return placed.PlacementTraining(model, optimizer, loss_fn, example, clock, placement)
+
+
+def _version() -> Tuple[int, ...]:
+    return tuple(int(one) for one in torch.__version__.split("+")[0].split(".")[:2])
+
+
 def prepare(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
-    boundaries: Optional[Sequence[int]] = None, keep: bool = False, stateful: Sequence[Any] = (),
-    clock: Clock = time.perf_counter,
+    boundaries: Optional[Sequence[int]] = None, placement: Optional[str] = None,
+    keep: bool = False, stateful: Sequence[Any] = (), clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
     it returns stands for what it was given. Raises where ranks have other models or a batch cannot
@@ -280,17 +309,25 @@ def prepare(
     What is returned are the given objects; the optimizer's groups are those of the whole model on
     every rank. Every batch has as many rows as the example.
 
+    With plan="placement", torch.fx traces the model, in the mode (training) that it is in
+    (ValueError where it cannot). `placement`: a file that `optile place step --json` wrote for the
+    graph that save_graph() gives, which stays (None: searched for by the command optile, and again
+    while it runs). Otherwise as with a pipeline.
+
     With `keep`, the state of the training is kept in memory of each node every few steps, and where
     torchrun starts ranks again, this loads it: go on with the batch steps_done(). `stateful`: what
     else belongs to it and has state_dict() and load_state_dict(), such as a schedule of learning
-    rates. Not with plan="pipeline" yet (ValueError)."""
+    rates. With plan="data" only (ValueError)."""
     global _training
-    if plan not in ("data", "pipeline"):
-        raise ValueError(f'a plan is "data" or "pipeline", and not {plan!r}')
+    if plan not in ("data", "pipeline", "placement"):
+        raise ValueError(f'a plan is "data", "pipeline" or "placement", and not {plan!r}')
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
-    if plan == "pipeline" and keep:
-        raise ValueError("a pipeline's state is not kept yet: gather_model(), and save it yourself")
+    if plan != "data" and keep:
+        raise ValueError(f"the state of a {plan} is not kept: gather_model(), and save it yourself")
+    if plan == "placement":
+        _training = _placed(model, optimizer, loss_fn, example, clock, placement)
+        return model, optimizer
     if plan == "pipeline":
         _training = _pipeline(
             model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
@@ -322,6 +359,12 @@ def gather_model() -> None:
     """Collective, between steps: afterwards the model and the optimizer of every rank hold all that
     was trained, as a checkpoint wants it. With plan="data" they do anyway."""
     _prepared().gather_model()
+
+
+def save_graph(path: str) -> None:
+    """Of plan="placement": writes what was measured for `optile place step --graph`: units of
+    operators, forward and backward, what goes between them, and the ranks."""
+    _prepared().save_graph(path)
 
 
 def report() -> Dict[str, Any]:

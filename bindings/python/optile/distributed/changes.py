@@ -27,6 +27,17 @@ class Change:
     whole_seconds: List[float] = field(default_factory=list)
 
 
+_LEAST_DRIFT = 0.01  # of a speed, for another search
+
+
+def have_moved(speeds: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> bool:
+    """Whether any number of any rank is another one than it was, by more than a hundredth."""
+    return any(
+        abs(one - other) > _LEAST_DRIFT * other
+        for rank, rank_before in zip(speeds, before) for one, other in zip(rank, rank_before)
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Thresholds:
     least_gain: float = 1.05  # predicted, for a change

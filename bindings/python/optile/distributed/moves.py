@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Protocol
+from typing import Any, Dict, Iterator, List, Protocol, Sequence
 
 import torch
 import torch.distributed as dist
@@ -83,7 +83,14 @@ def _described(state: Dict[str, Any]) -> Dict[str, Any]:
     }  # fmt: skip
 
 
-def pass_layer(layer: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> None:
+class Layer(Protocol):
+    """A module, or whatever else has tensors of its own."""
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def buffers(self) -> Iterator[torch.Tensor]: ...
+
+
+def pass_layer(layer: Layer, optimizer: torch.optim.Optimizer, path: Path) -> None:
     """Collective over the ranks of the path. Where it receives, what the layer and the optimizer
     held is replaced."""
     for tensor in (*layer.parameters(), *layer.buffers()):
@@ -107,8 +114,25 @@ def pass_layer(layer: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -
             optimizer.state[parameter] = state
 
 
-def forget_layer(layer: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def forget_layer(layer: Layer, optimizer: torch.optim.Optimizer) -> None:
     """It is another rank's: neither gradients nor an optimizer's state are kept for it."""
     for parameter in layer.parameters():
         parameter.grad = None
         optimizer.state.pop(parameter, None)
+
+
+def move_layers(
+    layers: Sequence[Layer], before: Sequence[int], after: Sequence[int],
+    optimizer: torch.optim.Optimizer,
+) -> None:  # fmt: skip
+    """Collective: each layer from its rank to its next one. Every rank goes through the layers in
+    the same order, so that none of them waits in a circle."""
+    rank = dist.get_rank()
+    for layer, source, to in zip(layers, before, after):
+        if source == to or rank not in (source, to):
+            continue
+        if rank == source:
+            pass_layer(layer, optimizer, Send(to))
+            forget_layer(layer, optimizer)
+        else:
+            pass_layer(layer, optimizer, Receive(source))

@@ -6,7 +6,6 @@ optimizer knows of them along.
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import asdict
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,15 +16,14 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from .changes import WindowMedians
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
-from .moves import Broadcast, Receive, Send, forget_layer, pass_layer
+from .links import measured_link
+from .moves import Broadcast, forget_layer, move_layers, pass_layer
 from .plan_record import PlanInForce, RankTimes
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .stages import (
     SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
-
-_PINGS = 8  # the first one does not count: it opens the connection
 
 
 class _Layers(nn.Module):
@@ -73,34 +71,6 @@ class _TimedStage(PipelineStage):
         loss = loss_fn(outputs, y)
         self.forward_seconds += self._clock() - begin
         return loss
-
-
-def _ping(other: int, asks: bool, size: int, clock: Clock) -> float:
-    """Seconds of one way, as the rank that asks finds them."""
-    data = torch.zeros(size, dtype=torch.uint8)
-    seconds = []
-    for _ in range(_PINGS):
-        begin = clock()
-        if asks:
-            dist.send(data, other)
-        dist.recv(data, other)
-        if not asks:
-            dist.send(data, other)
-        seconds.append(clock() - begin)
-    return statistics.median(seconds[1:]) / 2
-
-
-def _measured_link(rank: int, ranks: int, size: int, clock: Clock) -> Tuple[float, float]:
-    """Collective. Of the link to the rank before: seconds of any transfer, and for each byte."""
-    found = (0.0, 0.0)
-    for asking in range(1, ranks):
-        if rank not in (asking - 1, asking):
-            continue
-        other = asking - 1 if rank == asking else asking
-        least, most = (_ping(other, rank == asking, one, clock) for one in (1, size))
-        if rank == asking:
-            found = (least, max(0.0, most - least) / size)
-    return found
 
 
 def _check_options_agree(options: Tuple[Any, ...]) -> None:
@@ -166,7 +136,7 @@ class PipelineTraining:
     def _profiles(self, warm_ups: Mapping[int, WarmUp]) -> Dict[int, Profile]:
         """Collective: what all ranks measured."""
         largest = max(one.bytes() for layouts in self._layouts.values() for one in layouts)
-        link = _measured_link(self._rank, self._ranks, largest, self._clock)
+        link = measured_link(self._rank, self._ranks, largest, self._clock)
         mine = (link, {count: (one.forward, one.backward) for count, one in warm_ups.items()})
         every = gather_objects(mine)
         profiles = {}
@@ -237,7 +207,8 @@ class PipelineTraining:
         self._tell(self._rank_times(window, before.micro_batches),
                    None if changed else window.step_seconds)  # fmt: skip
         if changed:
-            self._move_from(before)
+            owners = (plan.owners(len(self._layers)) for plan in (before, self.controller.plan))
+            move_layers(self._layers, *owners, self._optimizer)
             self._build()
 
     def _rank_times(self, window: Window, count: int) -> List[RankTimes]:
@@ -253,19 +224,6 @@ class PipelineTraining:
             self.controller.predicted_seconds, measured_seconds,
         )  # fmt: skip
         self._teller.tell(self.steps, plan, times, self.controller.changes)
-
-    def _move_from(self, before: Plan) -> None:
-        """Every rank goes through the layers in the same order, so that none of them waits in a
-        circle."""
-        owners = (plan.owners(len(self._layers)) for plan in (before, self.controller.plan))
-        for layer, source, to in zip(self._layers, *owners):
-            if source == to or self._rank not in (source, to):
-                continue
-            if self._rank == source:
-                pass_layer(layer, self._optimizer, Send(to))
-                forget_layer(layer, self._optimizer)
-            else:
-                pass_layer(layer, self._optimizer, Receive(source))
 
     def gather_model(self) -> None:
         """Every layer, with the optimizer's state, from its rank to all."""

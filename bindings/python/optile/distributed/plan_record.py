@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
 from .changes import Change
+from .placements import Placement
 from .stages import Plan
 
 MOST_CHANGES = 8  # the latest ones
@@ -27,9 +28,17 @@ def _rounded(number: Optional[float]) -> Optional[float]:
     return None if number is None else float(f"{number:.6g}")
 
 
-def _division(plan: Any, layers: int) -> Dict[str, Any]:
+def _kind(plan: Any) -> str:
+    if isinstance(plan, Placement):
+        return "placement"
+    return "pipeline" if isinstance(plan, Plan) else "shares"
+
+
+def _division(plan: Any, layers: int, ranks: int) -> Dict[str, Any]:
+    if isinstance(plan, Placement):
+        parts = [float(plan.owners.count(rank)) for rank in range(ranks)]
+        return {"parts": parts, "micro_batches": 0}
     if isinstance(plan, Plan):
-        ranks = len(plan.boundaries) + 1
         parts = [float(len(plan.layers_of(rank, layers))) for rank in range(ranks)]
         return {"parts": parts, "micro_batches": plan.micro_batches}
     return {"parts": [_rounded(share) for share in plan], "micro_batches": 0}
@@ -39,8 +48,8 @@ def _change(change: Change, ranks: int, layers: int) -> Dict[str, Any]:
     seconds = change.whole_seconds or [0.0] * ranks
     return {
         "step": change.step,
-        "before": _division(change.before, layers),
-        "after": _division(change.after, layers),
+        "before": _division(change.before, layers, ranks),
+        "after": _division(change.after, layers, ranks),
         "whole_seconds": [_rounded(one) for one in seconds],
         "predicted": _rounded(change.predicted),
         "measured": _rounded(change.measured),
@@ -53,8 +62,8 @@ def _change(change: Change, ranks: int, layers: int) -> Dict[str, Any]:
 class PlanInForce:
     """Since when, and what it is."""
 
-    plan: Any  # a Plan, or the share of each rank
-    layers: int = 0  # of a pipeline's model
+    plan: Any  # a Plan, a Placement, or the share of each rank
+    layers: int = 0  # of a pipeline's model; units that are placed
     schedule: str = ""
     predicted_seconds: Optional[float] = None
     measured_seconds: Optional[float] = None  # None: no steps under it were measured yet
@@ -65,7 +74,7 @@ def plan_record(
     times: Sequence[RankTimes], changes: Sequence[Change],
 ) -> Dict[str, Any]:  # fmt: skip
     """`named`: job, run, epoch, step and since_step; `times`: of each rank, or of none yet."""
-    division = _division(in_force.plan, in_force.layers)
+    division = _division(in_force.plan, in_force.layers, len(nodes))
     ranks: List[Dict[str, Any]] = []
     for rank, (node, part) in enumerate(zip(nodes, division["parts"])):
         measured = times[rank] if times else None
@@ -81,7 +90,7 @@ def plan_record(
     latest = list(changes)[-MOST_CHANGES:]
     return {
         **named,
-        "kind": "pipeline" if isinstance(in_force.plan, Plan) else "shares",
+        "kind": _kind(in_force.plan),
         "schedule": in_force.schedule,
         "micro_batches": division["micro_batches"],
         "predicted_seconds": _rounded(in_force.predicted_seconds),

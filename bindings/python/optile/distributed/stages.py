@@ -11,13 +11,12 @@ import itertools
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .changes import Change, Trials
+from .changes import Change, Trials, have_moved
 
 SCHEDULES = ("1f1b", "gpipe")
 
 _MOST_PER_RANK = 8  # micro-batches
 _MOST_COUNTS = 5  # numbers of micro-batches to choose from
-_LEAST_DRIFT = 0.01  # of a speed, for another search
 _MOST_VISITED = 1000  # partial plans of one search; beyond that, the best one found stands
 
 
@@ -106,6 +105,22 @@ class Speed(NamedTuple):
     forward: float = 1.0
     backward: float = 1.0
     update: float = 0.0  # seconds for a parameter's element
+
+
+def speed_beside(
+    stage: StageSeconds, expected: StageSeconds, before: Speed
+) -> Tuple[float, Speed]:
+    """How a rank compares with what its profile says of the same work (`expected.update`: elements
+    of parameters): computing as a whole, and each part of it. Without such work: as before."""
+
+    def ratio(measured: float, profiled: float, otherwise: float) -> float:
+        return measured / profiled if profiled > 0 and measured > 0 else otherwise
+
+    return ratio(stage.forward + stage.backward, expected.forward + expected.backward, 1.0), Speed(
+        ratio(stage.forward, expected.forward, before.forward),
+        ratio(stage.backward, expected.backward, before.backward),
+        ratio(stage.update, expected.update, before.update),
+    )
 
 
 def _summed(values: Sequence[float]) -> List[float]:
@@ -290,17 +305,11 @@ class StageController:
         self.predicted_seconds = self._simulated(self.plan)
         if lost is not None:
             return self._switch(lost.before)
-        if self._fixed or not self._trials.may_begin or not self._speeds_differ():
+        if self._fixed or not self._trials.may_begin:
             return False
+        if self._searched is not None and not have_moved(self._speeds, self._searched):
+            return False  # another search would find the same
         return self._change(step)
-
-    def _speeds_differ(self) -> bool:
-        """From those of the last search, which else would find the same again."""
-        searched = self._searched
-        return searched is None or any(
-            abs(one - other) > _LEAST_DRIFT * other
-            for rank, before in zip(self._speeds, searched) for one, other in zip(rank, before)
-        )
 
     def _change(self, step: int) -> bool:
         plan, seconds = self._best(None)
@@ -356,20 +365,15 @@ class StageController:
         First of computing as a whole: beside what the warm-up measured."""
         profile = self._profiles[self.plan.micro_batches]
         layers = len(self._elements)
-
-        def ratio(measured: float, expected: float, before: float) -> float:
-            return measured / expected if expected > 0 and measured > 0 else before
-
         levels, speeds = [], []
         for rank, stage in enumerate(window.stages):
-            own, before = self.plan.layers_of(rank, layers), self._speeds[rank]
-            elements = sum(self._elements[layer] for layer in own)
-            forward = sum(profile.forward[rank][layer] for layer in own)
-            backward = sum(profile.backward[rank][layer] for layer in own)
-            levels.append(ratio(stage.forward + stage.backward, forward + backward, 1.0))
-            speeds.append(Speed(
-                ratio(stage.forward, forward, before.forward),
-                ratio(stage.backward, backward, before.backward),
-                ratio(stage.update, elements, before.update),
-            ))  # fmt: skip
+            own = self.plan.layers_of(rank, layers)
+            expected = StageSeconds(
+                sum(profile.forward[rank][layer] for layer in own),
+                sum(profile.backward[rank][layer] for layer in own),
+                sum(self._elements[layer] for layer in own),
+            )
+            level, speed = speed_beside(stage, expected, self._speeds[rank])
+            levels.append(level)
+            speeds.append(speed)
         return levels, speeds

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""A rank of a training of blocks with branches, as Inception's: alone, by DistributedDataParallel,
+or with its operators placed by optile.distributed. Prints the median seconds of the later steps, as
+JSON, on rank 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+from typing import Any, Dict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+
+import optile.distributed as od  # noqa: E402
+
+CLASSES = 10
+
+
+def convolution(inputs: int, outputs: int, size: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False),
+        nn.BatchNorm2d(outputs), nn.ReLU(inplace=True),
+    )  # fmt: skip
+
+
+class Block(nn.Module):
+    """Of GoogLeNet's kind: 1x1, 3x3, two 3x3 and pooling, side by side."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        part = channels // 4
+        self.single = convolution(channels, part, 1)
+        self.middle = nn.Sequential(convolution(channels, part, 1), convolution(part, part, 3))
+        self.deep = nn.Sequential(
+            convolution(channels, part, 1), convolution(part, part, 3), convolution(part, part, 3)
+        )
+        self.pooled = nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution(channels, part, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.single(x), self.middle(x), self.deep(x), self.pooled(x)], 1)
+
+
+def blocks(count: int, channels: int) -> nn.Module:
+    return nn.Sequential(
+        convolution(3, channels, 3), *(Block(channels) for _ in range(count)),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, CLASSES),
+    )  # fmt: skip
+
+
+def inception_v3() -> nn.Module:
+    import torchvision  # type: ignore
+
+    found: nn.Module = torchvision.models.inception_v3(
+        num_classes=CLASSES, aux_logits=False, init_weights=False
+    )
+    return found
+
+
+def report_of(by: str) -> Dict[str, Any]:
+    return od.report() if by == "placement" else {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--by", choices=("alone", "ddp", "placement"), required=True)
+    parser.add_argument("--model", choices=("blocks", "inception_v3"), default="blocks")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--timed", type=int, default=20, help="the last ones")
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--channels", type=int, default=128)
+    parser.add_argument("--size", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=16)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    inception = options.model == "inception_v3"
+    model = inception_v3() if inception else blocks(options.blocks, options.channels)
+    x = torch.randn(options.batch, 3, options.size, options.size)
+    y = torch.randint(0, CLASSES, (options.batch,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    plan = "placement" if options.by == "placement" else "data"
+    if options.by == "ddp":
+        # Rows as they are divided at the start.
+        dist.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model)
+        rows = slice(dist.get_rank(), None, ranks)
+        x, y = x[rows], y[rows]
+    else:
+        model, optimizer = od.prepare(
+            model, optimizer, nn.functional.cross_entropy, (x, y), plan=plan
+        )
+
+    def step() -> torch.Tensor:
+        if options.by != "ddp":
+            return od.step(x, y)
+        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        loss = step()
+        seconds.append(time.perf_counter() - begin)
+    if int(os.environ.get("RANK", "0")) == 0:
+        median = statistics.median(seconds[-options.timed :])
+        print(json.dumps({"seconds": median, "loss": float(loss), **report_of(options.by)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Blocks with branches on two ranks with a core each: one rank alone, DistributedDataParallel, and
+operators placed by optile.distributed, with both cores free and with one shared.
+
+    bench/distributed/placed_branches.py --python PYTHON --rounds 5
+
+Rounds are interleaved. Needs a PyTorch of version 2, gloo, two cores, and `optile` in PATH;
+`--model inception_v3` torchvision, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from typing import Any, Dict, List
+
+from unequal_ranks import BUSY, HERE, bound, run_ranks
+
+sys.path.insert(0, str(HERE.parent))
+
+import ratios  # noqa: E402
+import workload_run  # noqa: E402
+from workload_run import RunError, progress  # noqa: E402
+
+
+def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
+    command = [
+        options.python, str(HERE / "branches.py"), "--by", by, "--model", options.model,
+        "--size", str(options.size), "--batch", str(options.batch),
+    ]  # fmt: skip
+    return run_ranks(command, cores[:1] if by == "alone" else cores)
+
+
+def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> None:
+    found: Dict[str, List[Dict[str, Any]]] = {"alone": [], "ddp": [], "placement": []}
+    neighbour = subprocess.Popen(bound(cores[1], sys.executable, "-c", BUSY)) if busy else None
+    try:
+        for number in range(options.rounds):
+            order = list(found) if number % 2 == 0 else list(found)[::-1]
+            for by in order:
+                found[by].append(run(options, by, cores))
+                progress(f"round {number + 1} {by}: {found[by][-1]['seconds'] * 1e3:.4g} ms")
+    finally:
+        if neighbour is not None:
+            neighbour.kill()
+    seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
+    print("one core shared with a busy process" if busy else "both cores free")
+    for by in ("alone", "ddp"):
+        ratio = ratios.times_as_fast(seconds[by], seconds["placement"])
+        print(f"  placed, over {by}: {ratio}")
+    for name in seconds:
+        print(f"  {name}: {ratios.geometric_mean(seconds[name]) * 1e3:.4g} ms")
+    predicted = [one["predicted_seconds"] / one["seconds"] for one in found["placement"]]
+    print(f"  predicted, of what steps took: {', '.join(f'{one:.2f}' for one in predicted)}")
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=workload_run.positive, default=5)
+    parser.add_argument("--model", choices=("blocks", "inception_v3"), default="blocks")
+    parser.add_argument("--size", type=workload_run.positive, default=16, help="of an image")
+    parser.add_argument("--batch", type=workload_run.positive, default=16)
+    options = parser.parse_args(arguments)
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RunError("two cores are needed")
+    for busy in (False, True):
+        compare(options, cores, busy)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(workload_run.command_line("placed_branches", main))

@@ -1,0 +1,343 @@
+"""Operators on ranks: each rank runs the units of a step that a placement gives it, and what others
+read of them goes to their ranks while it computes on. The backward pass goes the opposite way.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from .changes import WindowMedians
+from .layers import Clock, LossFunction
+from .links import measured_link
+from .moves import Broadcast, forget_layer, move_layers, pass_layer
+from .place_command import BackgroundSearch, place
+from .placements import Placement, PlacementController
+from .plan_record import PlanInForce, RankTimes
+from .plan_telling import PlanTeller, node_name
+from .ranks import gather_numbers, gather_objects, ranks_unlike_first
+from .stages import StageSeconds, Window
+from .step_units import Link, UnitCosts, UnitGraph, Value, owners_of, place_file
+from .traced import Node, TracedUnits, find_units
+from .unit_runs import PartRun, UnitRunner, measure_units
+
+
+def divide_into_parts(
+    order: Sequence[int], owners: Sequence[int], graph: UnitGraph, rank: int
+) -> List[List[int]]:
+    """What the rank runs without a word to others in between: a part begins where something is
+    received, and ends where something is sent."""
+    inputs, outputs = graph.inputs(), graph.outputs()
+    parts: List[List[int]] = []
+    open_part = False
+    for unit in order:
+        if owners[unit] != rank:
+            continue
+        receives = any(owners[graph.values[one].producer] != rank for one in inputs[unit])
+        sends = any(owners[reader] != rank
+                    for one in outputs[unit] for reader in graph.values[one].readers)  # fmt: skip
+        if receives or not open_part:
+            parts.append([])
+        parts[-1].append(unit)
+        open_part = not sends
+    return parts
+
+
+@dataclass(frozen=True)
+class _Transfers:
+    """Of one value, as this rank has to do with it."""
+
+    source: Optional[int]  # it is received from there
+    to: Sequence[int]  # it is sent there; gradients come back
+
+
+class StepRunner:
+    """One step under one placement, on this rank. Everything is received as early as there is room
+    for it, so that no two ranks wait for each other."""
+
+    def __init__(
+        self, units: TracedUnits, graph: UnitGraph, loss_fn: LossFunction, parts: List[List[int]],
+        owners: Sequence[int], rank: int, clock: Clock,
+    ) -> None:  # fmt: skip
+        self._units = units
+        self._runner = UnitRunner(units, loss_fn)
+        self._parts = parts
+        self._clock = clock
+        self._transfers: Dict[Node, _Transfers] = {}
+        self._tags = {one.node: number for number, one in enumerate(units.passed)}
+        self._layouts = {one.node: one.layout for one in units.passed}
+        for one, value in zip(units.passed, graph.values):
+            owner = owners[value.producer]
+            elsewhere = sorted({owners[reader] for reader in value.readers} - {owner})
+            if owner == rank and elsewhere:
+                self._transfers[one.node] = _Transfers(None, elsewhere)
+            elif owner != rank and rank in elsewhere:
+                self._transfers[one.node] = _Transfers(owner, ())
+        self._reads = [self._runner.reads(part) for part in parts]
+        self.forward_seconds = 0.0
+        self.backward_seconds = 0.0
+
+    def run(self, x: Any, y: Any) -> Optional[torch.Tensor]:
+        """Forward and backward. The loss, on the rank that has it."""
+        self.forward_seconds = self.backward_seconds = 0.0
+        sent: List[Any] = []
+        runs = self._forward(x, y, sent)
+        self._backward(runs, sent)
+        for one in sent:
+            one[0].wait()
+        return next((run.loss.detach() for run in runs if run.loss is not None), None)
+
+    def _receive(self, node: Node, source: int, tag: int) -> Tuple[Any, torch.Tensor]:
+        layout = self._layouts[node]
+        room = torch.empty(layout.shape, dtype=layout.dtype)
+        return dist.irecv(room, source, tag=tag), room
+
+    def _forward(self, x: Any, y: Any, sent: List[Any]) -> List[PartRun]:
+        awaited = {node: self._receive(node, one.source, self._tags[node])
+                   for node, one in self._transfers.items() if one.source is not None}  # fmt: skip
+        values: Dict[Node, torch.Tensor] = {}
+        starting = self._units.starting_values(x)
+        runs = []
+        for part, reads in zip(self._parts, self._reads):
+            for node in reads:
+                if node not in values:
+                    work, values[node] = awaited[node]
+                    work.wait()
+            begin = self._clock()
+            ran = self._runner.run(part, starting, values, y)
+            self.forward_seconds += self._clock() - begin
+            runs.append(ran)
+            for node, tensor in ran.made.items():
+                values[node] = tensor.detach()
+                for rank in self._transfers[node].to if node in self._transfers else ():
+                    passed = values[node].contiguous()
+                    sent.append((dist.isend(passed, rank, tag=self._tags[node]), passed))
+        return runs
+
+    def _backward(self, runs: List[PartRun], sent: List[Any]) -> None:
+        awaited = {
+            node: [self._receive(node, rank, len(self._tags) + self._tags[node])
+                   for rank in one.to]
+            for node, one in self._transfers.items()
+            if one.to and self._layouts[node].requires_grad
+        }  # fmt: skip
+        sums: Dict[Node, torch.Tensor] = {}
+        first_reads = self._first_reads()
+        for number in reversed(range(len(runs))):
+            ran = runs[number]
+            for node, tensor in ran.made.items():
+                if not tensor.requires_grad:
+                    continue
+                for work, room in awaited.get(node, ()):
+                    work.wait()
+                    sums[node] = sums[node] + room if node in sums else room
+            begin = self._clock()
+            gradients = ran.backward(sums)
+            self.backward_seconds += self._clock() - begin
+            for node, gradient in gradients.items():
+                sums[node] = sums[node] + gradient if node in sums else gradient
+                one = self._transfers.get(node)
+                if one is None or one.source is None or node not in first_reads[number]:
+                    continue
+                passed = sums[node].contiguous()
+                tag = len(self._tags) + self._tags[node]
+                sent.append((dist.isend(passed, one.source, tag=tag), passed))
+
+    def _first_reads(self) -> List[Set[Node]]:
+        """Of each part: what no earlier part of this rank reads; backward, it is the last one to
+        add to that gradient."""
+        seen: Set[Node] = set()
+        found: List[Set[Node]] = []
+        for reads in self._reads:
+            found.append(set(reads) - seen)
+            seen |= set(reads)
+        return found
+
+
+def _graph_of(units: TracedUnits) -> UnitGraph:
+    unit_of = {node: number for number, unit in enumerate(units.units) for node in unit}
+    values = []
+    for one in units.passed:
+        producer = unit_of[one.node]
+        readers = sorted({unit_of[reader] for reader in one.readers} - {producer})
+        values.append(Value(one.node.name, producer, tuple(readers), one.layout.bytes(),
+                            one.layout.requires_grad))  # fmt: skip
+    return UnitGraph([unit[0].name for unit in units.units], values)
+
+
+class PlacementTraining:
+    """One model of all ranks, of which each runs some operators."""
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
+        example: Tuple[Any, Any], clock: Clock, placement: Optional[str],
+    ) -> None:  # fmt: skip
+        self.model = model
+        self._optimizer = optimizer
+        self._loss_fn = loss_fn
+        self._clock = clock
+        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
+        self._units = find_units(model, example[0])
+        self._graph = _graph_of(self._units)
+        self._check_ranks_agree(placement)
+        self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
+        for held in self._held:
+            pass_layer(held, optimizer, Broadcast(0))
+        self._nodes = gather_objects(node_name())
+        costs = self._measured(model, example)
+        elements = [sum(one.numel() for one in held.parameters()) for held in self._held]
+        self.controller = PlacementController(
+            self._graph, costs, elements, self._first_placement(costs, placement),
+            placement is not None,
+        )
+        own = self.controller.plan.owners
+        for unit, held in enumerate(self._held):
+            if own[unit] != self._rank:
+                forget_layer(held, optimizer)
+        self.steps = 0
+        self._medians = WindowMedians()
+        self._search = BackgroundSearch() if self._rank == 0 else None
+        self._teller = PlanTeller(self._nodes)
+        self._tell([], None)
+        self._build()
+
+    def _check_ranks_agree(self, placement: Optional[str]) -> None:
+        described = ([[node.name for node in unit] for unit in self._units.units],
+                     [(one.node.name, one.layout) for one in self._units.passed],
+                     placement is None)  # fmt: skip
+        if others := ranks_unlike_first(described):
+            raise RuntimeError(
+                f"rank {self._rank}: ranks {others} run other operators, or have batches of "
+                "another size, than rank 0; start every rank with the same program and options"
+            )
+
+    def _measured(self, model: nn.Module, example: Tuple[Any, Any]) -> UnitCosts:
+        """Collective: what all ranks measured."""
+        profile = measure_units(model, self._units, self._loss_fn, *example, self._clock)
+        self._loss_dtype = profile.loss_dtype
+        largest = max((one.bytes for one in self._graph.values), default=1)
+        link = measured_link(self._rank, self._ranks, largest, self._clock)
+        every = gather_objects((link, profile.forward, profile.backward))
+        slowest = Link(max(one[0][0] for one in every), max(one[0][1] for one in every))
+        none = [[0.0] * len(self._graph.names)] * self._ranks
+        return UnitCosts([one[1] for one in every], [one[2] for one in every], slowest, none)
+
+    def _first_placement(self, costs: UnitCosts, placement: Optional[str]) -> Placement:
+        """Collective. Rank 0 finds it; where it fails, every rank ends with its message."""
+        found: Tuple[List[int], str] = ([], "")
+        if self._rank == 0:
+            try:
+                answer = (
+                    place(place_file(self._graph, costs, self._nodes)) if placement is None
+                    else json.loads(pathlib.Path(placement).read_text(encoding="utf-8"))
+                )  # fmt: skip
+                found = (owners_of(answer, self._graph, self._ranks), "")
+            except (OSError, RuntimeError, ValueError) as error:
+                named = "" if placement is None else f"placement {placement}: "
+                found = ([], named + str(error))
+        owners, message = Broadcast(0).pass_object(found)
+        if message:
+            raise RuntimeError(message)
+        return Placement(tuple(owners))
+
+    def _build(self) -> None:
+        """What this rank does under the placement in force."""
+        order, owners = self.controller.schedule.order, self.controller.plan.owners
+        self._parts = divide_into_parts(order, owners, self._graph, self._rank)
+        self._runner = StepRunner(self._units, self._graph, self._loss_fn, self._parts, owners,
+                                  self._rank, self._clock)  # fmt: skip
+        self._loss_owner = owners[-1]
+        self._probed = self.controller.probe_of(self._rank)
+        self._probe_seconds = 0.0
+
+    def step(self, x: Any, y: Any) -> torch.Tensor:
+        begin = self._clock()
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = self._runner.run(x, y)
+        self._probe(x, y)
+        if loss is None:
+            loss = torch.empty((), dtype=self._loss_dtype)
+        passed = dist.broadcast(loss, self._loss_owner, async_op=True)
+        updating = self._clock()
+        self._optimizer.step()
+        updated = self._clock()
+        passed.wait()
+        self.steps += 1
+        forward = self._runner.forward_seconds if self._probed is None else self._probe_seconds
+        self._note((forward, self._runner.backward_seconds,
+                    updated - updating, self._clock() - begin))  # fmt: skip
+        return loss
+
+    def _probe(self, x: Any, y: Any) -> None:
+        """Once a window, while others compute or wait."""
+        if self._probed is None or self.steps % WindowMedians.STEPS > 0:
+            return
+        begin = self._clock()
+        UnitRunner(self._units, self._loss_fn).probe(self._probed, x, y)
+        self._probe_seconds = self._clock() - begin
+
+    def _note(self, seconds: Tuple[float, float, float, float]) -> None:
+        medians = self._medians.add(seconds)
+        if medians is None:
+            return
+        answer = self._search.take() if self._search is not None else None
+        every = gather_numbers([*medians, float(answer is not None)])
+        found = None
+        if every[0][4]:
+            owners = owners_of(answer, self._graph, self._ranks) if answer is not None else None
+            found = Placement(tuple(Broadcast(0).pass_object(owners)))
+        window = Window([StageSeconds(*one[:3]) for one in every], max(one[3] for one in every))
+        before = self.controller.plan
+        changed = self.controller.add(window, self.steps, found)
+        if changed:
+            self._medians.begin_plan()
+            self._teller.changed(self.steps)
+        self._tell(self._rank_times(window), None if changed else window.step_seconds)
+        if changed:
+            move_layers(self._held, before.owners, self.controller.plan.owners, self._optimizer)
+            self._build()
+        elif self._search is not None and self._search.idle and self.controller.wants_search:
+            self.controller.note_search()
+            self._search.begin(place_file(self._graph, self.controller.costs(), self._nodes))
+
+    def _rank_times(self, window: Window) -> List[RankTimes]:
+        busy = [sum(one) for one in window.stages]
+        return [RankTimes(seconds, seconds / max(window.step_seconds, 1e-12), whole)
+                for seconds, whole in zip(busy, self.controller.whole_seconds())]  # fmt: skip
+
+    def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
+        if self._rank > 0:
+            return
+        plan = PlanInForce(
+            self.controller.plan, len(self._graph.names), "", self.controller.predicted_seconds,
+            measured_seconds,
+        )  # fmt: skip
+        self._teller.tell(self.steps, plan, times, self.controller.changes)
+
+    def gather_model(self) -> None:
+        """Every unit's weights, with the optimizer's state, from its rank to all."""
+        for held, owner in zip(self._held, self.controller.plan.owners):
+            pass_layer(held, self._optimizer, Broadcast(owner))
+
+    def save_graph(self, path: str) -> None:
+        """For `optile place step`: units, as fast as they are lately, and the ranks."""
+        file = place_file(self._graph, self.controller.costs(), self._nodes)
+        pathlib.Path(path).write_text(json.dumps(file) + "\n", encoding="utf-8")
+
+    def report(self) -> Dict[str, Any]:
+        owners = self.controller.plan.owners
+        return {
+            "rank": self._rank,
+            "steps": self.steps,
+            "placement": dict(zip(self._graph.names, owners)),
+            "alone_seconds": self.controller.whole_seconds(),
+            "predicted_seconds": self.controller.predicted_seconds,
+            "measured_seconds": self.controller.measured_seconds,
+            "changes": [vars(one) for one in self.controller.changes],
+        }
