@@ -7,6 +7,7 @@ pkg_check_modules(NCURSESW REQUIRED IMPORTED_TARGET ncursesw)  # libncurses-dev
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)           # coinor-libcbc-dev
 find_package(SQLite3 REQUIRED)                              # libsqlite3-dev
 find_package(Boost 1.74 REQUIRED)                           # libboost-dev
+find_package(OpenSSL 3.0 REQUIRED)                          # libssl-dev
 find_package(nlohmann_json 3.11 REQUIRED)                   # nlohmann-json3-dev
 find_package(CLI11 REQUIRED)                                # libcli11-dev
 find_package(spdlog REQUIRED)                               # libspdlog-dev

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "daemon/cluster/etcd_settings.h"
+
 namespace optile::daemon {
 
 using std::chrono::nanoseconds;
@@ -39,8 +41,9 @@ base::Status Cluster::join(const ClusterOptions& options) {
                                                           member_->options.endpoints +
                                                           "; optile cluster leave comes first"};
   }
-  base::Result<std::vector<EtcdEndpoint>> endpoints = parse_etcd_endpoints(options.endpoints);
-  if (!endpoints.ok()) return endpoints.error();
+  base::Result<EtcdStore::Settings> settings =
+      read_etcd_settings(options.endpoints, options.user_file, options.tls);
+  if (!settings.ok()) return settings.error();
   auto member = std::make_unique<Member>();
   member->options = options;
   member->keys.user = account_name();
@@ -58,12 +61,7 @@ base::Status Cluster::join(const ClusterOptions& options) {
   member->node.tiles = dependencies_.machine.tiles;
   member->node.memory_bytes = dependencies_.machine.memory_bytes;
   member->node.instance = make_cluster_instance();
-  member->settings.endpoints = std::move(endpoints).value();
-  if (!options.user_file.empty()) {
-    base::Result<EtcdUser> user = read_etcd_user(options.user_file);
-    if (!user.ok()) return user.error();
-    member->settings.user = std::move(user).value();
-  }
+  member->settings = std::move(settings).value();
   member->store = std::make_unique<EtcdStore>(io_, member->settings);
   member->membership = std::make_unique<Membership>(
       *member->store,

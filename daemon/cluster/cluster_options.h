@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "daemon/cluster/etcd_tls_files.h"
+
 namespace optile::daemon {
 
 // What is said of a node when it joins; what is left out is found out here.
@@ -11,6 +13,7 @@ struct ClusterOptions {
   std::string name;       // "" = the machine's
   std::string address;    // by which other nodes reach it; "" = the machine's name
   std::string user_file;  // absolute; "" = etcd asks for no user
+  EtcdTlsFiles tls{};     // absolute
 
   bool operator==(const ClusterOptions&) const = default;
 };

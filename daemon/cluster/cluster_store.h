@@ -5,8 +5,9 @@
 // Asynchronous: a call returns at once, and its callback is called once, later, on the one thread
 // that owns the store, never from within the call. Callbacks are not called after the store's end.
 // Errors: kUnavailable: nobody answered in time; what a transaction then did is not known, and is
-// found out by reading. kNotFound: the lease has ended. kDenied: the store's own rights. kInvalid:
-// the request is wrong.
+// found out by reading. kNotFound: the lease has ended. kDenied: the store's own rights, or a
+// certificate of either side that is not accepted; nothing was done. kInvalid: the request is
+// wrong.
 #pragma once
 
 #include <chrono>

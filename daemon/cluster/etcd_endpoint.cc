@@ -34,17 +34,15 @@ bool is_host(std::string_view text) {
 
 base::Result<EtcdEndpoint> parse_endpoint(const std::string& url) {
   const base::Error wrong = base::invalid(
-      url + " is no address of etcd; write http://HOST:PORT, several with commas between them");
+      url +
+      " is no address of etcd; write https://HOST:PORT or http://HOST:PORT, several with commas "
+      "between them");
   std::string_view rest = url;
-  if (rest.starts_with(kHttps)) {
-    return base::invalid(url +
-                         ": TLS is not supported yet; name an endpoint with http:// in a network "
-                         "that you trust, or a tunnel to it");
-  }
-  if (!rest.starts_with(kHttp)) return wrong;
-  rest.remove_prefix(kHttp.size());
-  if (rest.ends_with('/')) rest.remove_suffix(1);
   EtcdEndpoint endpoint;
+  endpoint.tls = rest.starts_with(kHttps);
+  if (!endpoint.tls && !rest.starts_with(kHttp)) return wrong;
+  rest.remove_prefix(endpoint.tls ? kHttps.size() : kHttp.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
   endpoint.port = kEtcdPort;
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
@@ -69,7 +67,7 @@ base::Result<EtcdEndpoint> parse_endpoint(const std::string& url) {
 
 std::string EtcdEndpoint::url() const {
   const bool bracketed = host.find(':') != std::string::npos;
-  return std::string(kHttp) + (bracketed ? "[" + host + "]" : host) + ":" + port;
+  return std::string(tls ? kHttps : kHttp) + (bracketed ? "[" + host + "]" : host) + ":" + port;
 }
 
 base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& urls) {
@@ -79,6 +77,11 @@ base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& 
     const std::size_t end = std::min(urls.find(',', begin), urls.size());
     base::Result<EtcdEndpoint> endpoint = parse_endpoint(urls.substr(begin, end - begin));
     if (!endpoint.ok()) return endpoint.error();
+    if (!endpoints.empty() && endpoints.front().tls != endpoint.value().tls) {
+      return base::invalid(
+          "http:// and https:// are mixed: name all endpoints of one etcd by https://, or in a "
+          "network that you trust all by http://");
+    }
     endpoints.push_back(std::move(endpoint).value());
     begin = end + 1;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/cluster/etcd_tls.h"
 #include "optile_version.h"
 
 namespace optile::daemon {
@@ -17,6 +18,10 @@ namespace {
 namespace beast_http = boost::beast::http;
 using boost::asio::ip::tcp;
 using EtcdError = boost::system::error_code;
+
+// As etcd does where it is to be spoken to over TLS.
+constexpr const char* kHungUp =
+    "it ended the connection without an answer; where it speaks TLS, name it by https://";
 
 // Owns itself until it has called back and nothing is under way any more.
 class Exchange : public std::enable_shared_from_this<Exchange> {
@@ -52,8 +57,19 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     stream_.async_connect(
         addresses_, [self = shared_from_this()](const EtcdError& error, const tcp::endpoint&) {
           if (error) return self->fail(error.message());
-          self->send();
+          self->connected();
         });
+  }
+
+  void connected() {
+    if (ended_ || !post_.endpoint.tls) return send();
+    if (post_.tls != nullptr) tls_ = post_.tls->make_stream(stream_, post_.endpoint.host);
+    if (tls_ == nullptr) return fail("no certificate can be verified for that host");
+    tls_->async_handshake(EtcdTls::Stream::client,
+                          [self = shared_from_this()](const EtcdError& error) {
+                            if (error) return self->fail_over_tls(error);
+                            self->send();
+                          });
   }
 
   void send() {
@@ -69,23 +85,51 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     request_.body() = std::move(post_.body);
     request_.prepare_payload();
     may_have_arrived_ = true;
-    beast_http::async_write(stream_, request_,
-                            [self = shared_from_this()](const EtcdError& error, std::size_t) {
-                              if (error) return self->fail(error.message());
-                              self->receive();
-                            });
+    auto sent = [self = shared_from_this()](const EtcdError& error, std::size_t) {
+      // An etcd that refuses our certificate says so behind the handshake, and may have ended the
+      // connection before it got this: what it said is there to be read.
+      if (error && self->tls_ == nullptr) return self->fail(error.message());
+      self->receive();
+    };
+    if (tls_ != nullptr) {
+      beast_http::async_write(*tls_, request_, std::move(sent));
+    } else {
+      beast_http::async_write(stream_, request_, std::move(sent));
+    }
   }
 
   void receive() {
     if (ended_) return;
-    beast_http::async_read(stream_, buffer_, parser_,
-                           [self = shared_from_this()](const EtcdError& error, std::size_t) {
-                             if (error) return self->fail(error.message());
-                             EtcdReply reply;
-                             reply.status = self->parser_.get().result_int();
-                             reply.body = std::move(self->parser_.get().body());
-                             self->end(std::move(reply));
-                           });
+    auto received = [self = shared_from_this()](const EtcdError& error, std::size_t) {
+      if (error) return self->fail_to_receive(error);
+      EtcdReply reply;
+      reply.status = self->parser_.get().result_int();
+      reply.body = std::move(self->parser_.get().body());
+      self->end(std::move(reply));
+    };
+    if (tls_ != nullptr) {
+      beast_http::async_read(*tls_, buffer_, parser_, std::move(received));
+    } else {
+      beast_http::async_read(stream_, buffer_, parser_, std::move(received));
+    }
+  }
+
+  void fail_to_receive(const EtcdError& error) {
+    if (parser_.got_some()) return fail(error.message());
+    const bool hung_up =
+        error == beast_http::error::end_of_stream || error == boost::asio::error::connection_reset;
+    if (tls_ != nullptr) return fail_over_tls(hung_up ? boost::asio::error::eof : error);
+    fail(hung_up ? kHungUp : error.message());
+  }
+
+  // Before anything was received.
+  void fail_over_tls(const EtcdError& error) {
+    const EtcdTlsFailure failure = post_.tls->explain(error, *tls_, post_.endpoint.host);
+    EtcdReply reply;
+    reply.failure = failure.text;
+    reply.by_certificate = failure.by_certificate;
+    reply.may_have_arrived = may_have_arrived_ && !failure.by_certificate;
+    end(std::move(reply));
   }
 
   void fail(const std::string& why) {
@@ -109,6 +153,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   boost::asio::steady_timer timer_;
   tcp::resolver resolver_;
   boost::beast::tcp_stream stream_;
+  std::unique_ptr<EtcdTls::Stream> tls_;  // over stream_; none without TLS
   std::vector<tcp::endpoint> addresses_;
   beast_http::request<beast_http::string_body> request_;
   beast_http::response_parser<beast_http::string_body> parser_;

@@ -1,23 +1,27 @@
-// One request to one endpoint over a connection of its own. The one file that knows how bytes get
-// to an etcd. Asynchronous, on the thread that runs `io`.
+// One request to one endpoint over a connection of its own, with TLS where the endpoint wants it.
+// The one file that knows how bytes get to an etcd. Asynchronous, on the thread that runs `io`.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "daemon/cluster/etcd_endpoint.h"
 
 namespace optile::daemon {
 
+class EtcdTls;
+
 inline constexpr std::size_t kMaxEtcdAnswerBytes = std::size_t{4} << 20;
 
 struct EtcdPost {
   EtcdEndpoint endpoint;
-  std::string target;  // "/v3/kv/range"
-  std::string body;    // JSON
-  std::string token;   // of the user that was authenticated; "" = none
+  std::string target;                    // "/v3/kv/range"
+  std::string body;                      // JSON
+  std::string token;                     // of the user that was authenticated; "" = none
+  std::shared_ptr<const EtcdTls> tls{};  // of an endpoint that wants it
 };
 
 struct EtcdReply {
@@ -26,6 +30,9 @@ struct EtcdReply {
   std::string failure;  // why there is none
   // The request may have been carried out, although there is no answer.
   bool may_have_arrived = false;
+  // There is none because of a certificate, etcd's or ours: nothing was carried out, and the same
+  // comes of asking again until a file changes.
+  bool by_certificate = false;
 };
 
 // `done` is called once, later, from `io`: with the answer, or once `timeout` is over. Where a name

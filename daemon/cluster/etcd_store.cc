@@ -4,6 +4,7 @@
 
 #include "daemon/cluster/etcd_exchange.h"
 #include "daemon/cluster/etcd_messages.h"
+#include "daemon/cluster/etcd_tls.h"
 #include "daemon/cluster/node_record.h"
 
 namespace optile::daemon {
@@ -18,6 +19,8 @@ constexpr int kCodeDenied = 7;
 constexpr int kCodeFailedPrecondition = 9;
 constexpr int kCodeUnauthenticated = 16;
 
+constexpr std::size_t kMaxPlainText = 200;  // of an answer, for people
+
 struct Refusal {
   int code = 0;
   std::string text;
@@ -26,7 +29,10 @@ struct Refusal {
 Refusal refusal_in(const EtcdReply& reply) {
   const StoreJson json = StoreJson::parse(reply.body, nullptr, false);
   Refusal refusal = {0, "status " + std::to_string(reply.status)};
-  if (!json.is_object()) return refusal;
+  if (!json.is_object()) {  // not of etcd's gateway itself
+    if (!reply.body.empty()) refusal.text += ": " + printable(reply.body.substr(0, kMaxPlainText));
+    return refusal;
+  }
   if (const auto code = json.find("code"); code != json.end() && code->is_number_integer()) {
     refusal.code = code->get<int>();
   }
@@ -44,6 +50,13 @@ bool is_about_user(const Refusal& refusal) {
 base::Error error_of(const Refusal& refusal, const std::string& url) {
   const std::string text = "etcd at " + url + " refuses: " + refusal.text;
   if (refusal.code == kCodeNotFound) return {base::ErrorKind::kNotFound, text};
+  // Where it asks for users and our certificate names one, it refuses both.
+  if (refusal.text.find("CommonName") != std::string::npos) {
+    return {base::ErrorKind::kDenied,
+            text +
+                "; use a certificate without a common name (CN), and name the user by a file "
+                "(--user-file)"};
+  }
   if (refusal.code == kCodeDenied || refusal.code == kCodeUnauthenticated ||
       (refusal.code == kCodeInvalid && is_about_user(refusal))) {
     return {base::ErrorKind::kDenied,
@@ -62,8 +75,9 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
     std::string body;
     bool repeatable;  // asked twice it changes no more than asked once
     std::function<void(base::Result<StoreJson>)> done;
-    std::size_t tried = 0;   // endpoints that did not answer
-    std::string failures{};  // theirs
+    std::size_t tried = 0;       // endpoints that did not answer
+    std::string failures{};      // theirs
+    bool by_certificate = true;  // all of them
     bool authenticated = false;
   };
 
@@ -99,14 +113,16 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
 
   void send(const Shared& request) {
     const std::size_t asked = current_;
-    post_to_etcd(io_, {settings_.endpoints[asked], request->target, request->body, token_},
-                 settings_.timeout,
-                 [self = shared_from_this(), request, asked](const EtcdReply& reply) {
-                   if (!self->ended_) self->answered(request, asked, reply);
-                 });
+    post_to_etcd(
+        io_, {settings_.endpoints[asked], request->target, request->body, token_, settings_.tls},
+        settings_.timeout, [self = shared_from_this(), request, asked](const EtcdReply& reply) {
+          if (!self->ended_) self->answered(request, asked, reply);
+        });
   }
 
   void answered(const Shared& request, std::size_t asked, const EtcdReply& reply) {
+    // Certificates are renewed while we run.
+    if (reply.by_certificate && settings_.tls->read_changed()) return send(request);
     // 5xx: it has no quorum, or ran out of time, and what it was told may yet happen.
     if (reply.status == 0 || reply.status >= 500) return unanswered(request, asked, reply);
     if (reply.status == 200) {
@@ -138,8 +154,11 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
     const std::string why = reply.status == 0 ? reply.failure : refusal_in(reply).text;
     request->failures += (request->failures.empty() ? "etcd does not answer at " : ", at ") +
                          settings_.endpoints[asked].url() + ": " + why;
+    request->by_certificate = request->by_certificate && reply.by_certificate;
     if (++request->tried < settings_.endpoints.size() && again) return send(request);
-    request->done(base::Error{base::ErrorKind::kUnavailable, request->failures});
+    request->done(base::Error{
+        request->by_certificate ? base::ErrorKind::kDenied : base::ErrorKind::kUnavailable,
+        request->failures});
   }
 
   boost::asio::io_context& io_;

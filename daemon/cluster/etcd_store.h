@@ -1,6 +1,8 @@
 // A ClusterStore over the JSON gateway of etcd 3.4 or later. Several endpoints of one etcd: where
 // one does not answer, the next is asked, but for a transaction that may have been carried out
-// already. Values it stores are small: an answer of more than kMaxEtcdAnswerBytes is an error.
+// already. Over TLS the files of certificates are looked at, and read where they have changed, when
+// a certificate is refused: so renewed ones are taken up. Values it stores are small: an answer of
+// more than kMaxEtcdAnswerBytes is an error.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,12 +19,15 @@
 
 namespace optile::daemon {
 
+class EtcdTls;
+
 class EtcdStore : public ClusterStore {
  public:
   struct Settings {
     std::vector<EtcdEndpoint> endpoints;  // one or more
     std::optional<EtcdUser> user{};
     std::chrono::milliseconds timeout{2000};  // of a request to one endpoint
+    std::shared_ptr<EtcdTls> tls{};           // of endpoints that want it; of this store's thread
   };
   // `io` outlives it, and its thread alone uses it.
   EtcdStore(boost::asio::io_context& io, Settings settings);

@@ -173,6 +173,8 @@ GENERATED = ("optile_version.h", "optile_bridge_key.h")
 THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("hwloc*", ("perfmodel/machine/hwloc_machine_source.cc",)),
     ("sqlite3.h", ("daemon/store/database.cc",)),
+    ("boost/asio/ssl/*", ("daemon/cluster/etcd_tls.*",)),
+    ("openssl/*", ("daemon/cluster/etcd_tls.cc",)),
     ("boost/*", ("daemon/*", "bindings/cli/*")),
     (
         "nlohmann/*",

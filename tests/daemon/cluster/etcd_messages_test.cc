@@ -63,9 +63,14 @@ TEST(EtcdEndpoints, AreReadFromUrls) {
                             "http://a b", "http://a,", "http://[a", "http://a:1:2"}) {
     EXPECT_FALSE(parse_etcd_endpoints(wrong).ok()) << wrong;
   }
-  const auto secure = parse_etcd_endpoints("https://node0:2379");
-  ASSERT_FALSE(secure.ok());
-  EXPECT_THAT(secure.message(), HasSubstr("TLS is not supported yet"));
+  const auto secure = parse_etcd_endpoints("https://node0,https://[::1]");
+  ASSERT_TRUE(secure.ok());
+  EXPECT_TRUE(secure.value()[0].tls);
+  EXPECT_EQ(secure.value()[1].url(), "https://[::1]:2379");
+  EXPECT_FALSE(two.value()[0].tls);
+  const auto mixed = parse_etcd_endpoints("https://a,http://b");
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_THAT(mixed.message(), HasSubstr("are mixed"));
 }
 
 TEST(EtcdUserFile, IsReadOnlyWhereNobodyElseMay) {

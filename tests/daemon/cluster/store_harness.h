@@ -66,6 +66,7 @@ class MemoryHarness : public StoreHarness {
 
 class EtcdHarness : public StoreHarness {
  public:
+  explicit EtcdHarness(const EtcdProcess::Tls& tls = {}) : etcd_(tls) {}
   ClusterStore& add_store() override { return add_store(EtcdStore::Settings{{etcd_.endpoint()}}); }
   ClusterStore& add_store(EtcdStore::Settings settings) {
     stores_.push_back(std::make_unique<EtcdStore>(io_, std::move(settings)));
