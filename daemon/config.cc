@@ -14,6 +14,7 @@
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
 #include "daemon/cluster/etcd_endpoint.h"
+#include "daemon/cluster/etcd_tls_files.h"
 #include "daemon/metrics/loopback.h"
 
 namespace optile::daemon {
@@ -116,11 +117,15 @@ base::Status take_groups(Config& config) {
 }
 
 base::Status check_cluster(const ClusterOptions& cluster) {
-  if (!cluster.endpoints.empty()) return parse_etcd_endpoints(cluster.endpoints).status();
+  if (!cluster.endpoints.empty()) {
+    const auto endpoints = parse_etcd_endpoints(cluster.endpoints);
+    return endpoints.ok() ? check_tls_files(cluster.tls, endpoints.value()) : endpoints.status();
+  }
   if (cluster == ClusterOptions()) return {};
   return base::Error{base::ErrorKind::kInvalid,
-                     "--cluster-name, --cluster-address and --cluster-user-file say how a cluster "
-                     "is joined: they need --cluster-etcd too"};
+                     "--cluster-name, --cluster-address, --cluster-user-file, --cluster-cacert, "
+                     "--cluster-cert and --cluster-key say how a cluster is joined: they need "
+                     "--cluster-etcd too"};
 }
 
 std::string usual_socket(const Config& config) {
@@ -151,7 +156,10 @@ base::Result<Config> complete(Config given) {
   given.metrics.textfile = absolute(given.metrics.textfile);
   if (base::Status usable = check_metrics(given.metrics); !usable.ok()) return usable.error();
   if (base::Status usable = check_cluster(given.cluster); !usable.ok()) return usable.error();
-  given.cluster.user_file = absolute(given.cluster.user_file);
+  for (std::string* file : {&given.cluster.user_file, &given.cluster.tls.cacert,
+                            &given.cluster.tls.cert, &given.cluster.tls.key}) {
+    *file = absolute(*file);
+  }
   given.log = absolute(given.log.empty() ? beside(given.socket, ".log") : given.log);
   return given;
 }

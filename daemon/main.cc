@@ -101,7 +101,7 @@ void add_metrics(CLI::App& app, Config& config) {
 
 void add_cluster(CLI::App& app, Config& config) {
   app.add_option("--cluster-etcd", config.cluster.endpoints,
-                 "Join the cluster of this etcd: http://HOST:PORT, several with commas")
+                 "Join the cluster of this etcd: https://HOST:PORT or http://, several with commas")
       ->option_text("URL");
   app.add_option("--cluster-name", config.cluster.name, "Of this node; the machine's unless said")
       ->option_text("NAME");
@@ -110,6 +110,15 @@ void add_cluster(CLI::App& app, Config& config) {
       ->option_text("ADDRESS");
   app.add_option("--cluster-user-file", config.cluster.user_file,
                  "NAME:PASSWORD for etcd, in a file that nobody else may read")
+      ->option_text("FILE");
+  app.add_option("--cluster-cacert", config.cluster.tls.cacert,
+                 "The CA of etcd's certificate, in PEM; those that the machine trusts unless said")
+      ->option_text("FILE");
+  app.add_option("--cluster-cert", config.cluster.tls.cert,
+                 "Our certificate for etcd, in PEM, where etcd asks for one")
+      ->option_text("FILE");
+  app.add_option("--cluster-key", config.cluster.tls.key,
+                 "The key of --cluster-cert, in a file that nobody else may read")
       ->option_text("FILE");
 }
 

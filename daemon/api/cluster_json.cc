@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace optile::daemon {
 namespace {
@@ -90,19 +91,27 @@ base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const P
     }
   }
   if (options.endpoints.empty()) {
-    return base::invalid("name an etcd in endpoints, such as http://node0:2379");
+    return base::invalid("name an etcd in endpoints, such as https://node0:2379");
   }
   options.name = text_in(body, field::kName);
   options.address = text_in(body, field::kAddress);
-  options.user_file = text_in(body, field::kCredentialsFile);
-  if (body.contains(field::kCredentialsFile) && !options.user_file.starts_with('/')) {
-    return base::invalid("credentials_file has to be an absolute path");
-  }
   const bool may_read = asked_by.known && (asked_by.uid == 0 || asked_by.uid == geteuid());
-  if (!options.user_file.empty() && !may_read) {
-    return base::Error{base::ErrorKind::kDenied,
-                       "a file with a password is read with the rights of the daemon: only root "
-                       "and the daemon's own account may name one"};
+  const std::pair<const char*, std::string*> files[] = {
+      {field::kCredentialsFile, &options.user_file},
+      {field::kCacertFile, &options.tls.cacert},
+      {field::kCertFile, &options.tls.cert},
+      {field::kKeyFile, &options.tls.key}};
+  for (const auto& [name, path] : files) {
+    if (!body.contains(name)) continue;
+    *path = text_in(body, name);
+    if (!path->starts_with('/')) {
+      return base::invalid(std::string(name) + " has to be an absolute path");
+    }
+    if (!may_read) {
+      return base::Error{base::ErrorKind::kDenied,
+                         "files with a password, a certificate or a key are read with the rights "
+                         "of the daemon: only root and the daemon's own account may name them"};
+    }
   }
   return options;
 }

@@ -13,10 +13,11 @@
 
 namespace optile::daemon {
 
-inline constexpr Member kJoinMembers[] = {{field::kEndpoints, Member::Kind::kTextOrList},
-                                          {field::kName, Member::Kind::kText},
-                                          {field::kAddress, Member::Kind::kText},
-                                          {field::kCredentialsFile, Member::Kind::kText}};
+inline constexpr Member kJoinMembers[] = {
+    {field::kEndpoints, Member::Kind::kTextOrList}, {field::kName, Member::Kind::kText},
+    {field::kAddress, Member::Kind::kText},         {field::kCredentialsFile, Member::Kind::kText},
+    {field::kCacertFile, Member::Kind::kText},      {field::kCertFile, Member::Kind::kText},
+    {field::kKeyFile, Member::Kind::kText}};
 // Of a job's plan; read_job_plan() looks at what is in them.
 inline constexpr Member kPlanMembers[] = {{field::kJob, Member::Kind::kText, 1},
                                           {field::kRun, Member::Kind::kText, 1},
@@ -43,8 +44,8 @@ nlohmann::json plans_json(const Cluster* cluster, const std::function<bool(unsig
 // kDenied: nobody knows which process tells it. Else as Cluster::take_plan().
 base::Status take_plan(Cluster& cluster, const nlohmann::json& body, const Peer& told_by);
 
-// kInvalid says what would be right. kDenied: the password's file is read with the daemon's rights,
-// so only root and the daemon's own account may name one.
+// kInvalid says what would be right. kDenied: files with a password, certificates and a key are
+// read with the daemon's rights, so only root and the daemon's own account may name them.
 base::Result<ClusterOptions> cluster_options_in(const nlohmann::json& body, const Peer& asked_by);
 
 }  // namespace optile::daemon

@@ -295,6 +295,9 @@ TEST(Options, ClusterAndLaunchAreParsed) {
   EXPECT_EQ(join.verb, Verb::kClusterJoin);
   EXPECT_EQ(join.cluster.etcd, "http://a");
   EXPECT_EQ(join.cluster.name, "n");
+  const Options secure = parsed({"cluster", "join", "--etcd", "https://a", "--cacert", "ca",
+                                 "--cert", "own", "--key", "own.key"});
+  EXPECT_EQ(secure.cluster.tls, (daemon::EtcdTlsFiles{"ca", "own", "own.key"}));
   EXPECT_EQ(parsed({"cluster", "leave"}).verb, Verb::kClusterLeave);
   EXPECT_THAT(refused({"cluster"}), HasSubstr("join, status, leave"));
   EXPECT_THAT(refused({"cluster", "join", "--name", "a/b"}), HasSubstr("at most 63"));

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -283,6 +284,24 @@ TEST(Config, PrivateSocketHasPrivateStoreByDefault) {
   EXPECT_EQ(store_of(directory / "mine.sock"), ":memory:");
   Config usual;
   EXPECT_TRUE(complete(usual).value().store.ends_with("/optile/store.db"));
+}
+
+// The daemon leaves the folder it was started in.
+TEST(Config, FilesOfClusterAreAbsoluteAndBelongToHttps) {
+  const TemporaryDirectory directory;
+  Config given;
+  given.socket = directory / "d.sock";
+  given.cluster.endpoints = "https://node0";
+  given.cluster.tls = {"ca.pem", "/node.pem", "node.key"};
+  const base::Result<Config> config = complete(given);
+  ASSERT_TRUE(config.ok()) << config.message();
+  const EtcdTlsFiles& tls = config.value().cluster.tls;
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(tls, (EtcdTlsFiles{here + "/ca.pem", "/node.pem", here + "/node.key"}));
+  given.cluster.endpoints = "http://node0";
+  EXPECT_NE(complete(given).message().find("https://"), std::string::npos);
+  given.cluster.endpoints = "";
+  EXPECT_NE(complete(given).message().find("--cluster-etcd"), std::string::npos);
 }
 
 // The program itself, as a child.

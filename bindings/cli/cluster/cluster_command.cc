@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "bindings/abi/api_fields.h"
 #include "bindings/cli/cluster/cluster_question.h"
@@ -28,14 +29,20 @@ base::Result<Json> join_request(const NodeOptions& options) {
   if (options.etcd.empty()) return base::invalid(kNoEtcd);
   const auto endpoints = daemon::parse_etcd_endpoints(options.etcd);
   if (!endpoints.ok()) return endpoints.error();
+  const base::Status fits = daemon::check_tls_files(options.tls, endpoints.value());
+  if (!fits.ok()) return fits.error();
   const std::string address = options.address.empty()
                                   ? daemon::local_address_towards(endpoints.value().front())
                                   : options.address;
   Json body = {{field::kEndpoints, options.etcd}};
   if (!options.name.empty()) body[field::kName] = options.name;
   if (!address.empty()) body[field::kAddress] = address;
-  if (!options.user_file.empty()) {
-    body[field::kCredentialsFile] = std::filesystem::absolute(options.user_file).string();
+  const std::pair<const char*, std::string> files[] = {{field::kCredentialsFile, options.user_file},
+                                                       {field::kCacertFile, options.tls.cacert},
+                                                       {field::kCertFile, options.tls.cert},
+                                                       {field::kKeyFile, options.tls.key}};
+  for (const auto& [name, path] : files) {
+    if (!path.empty()) body[name] = std::filesystem::absolute(path).string();
   }
   return body;
 }

@@ -16,12 +16,23 @@ std::string check_cluster_name(const std::string& text) {
 }
 
 // Alike for both: which etcd, and who we are there.
-void add_etcd(CLI::App* app, std::string& etcd, std::string& user_file) {
-  app->add_option("--etcd", etcd, "Where etcd answers: http://HOST:PORT, several with commas")
+void add_etcd(CLI::App* app, std::string& etcd, std::string& user_file, daemon::EtcdTlsFiles& tls) {
+  app->add_option("--etcd", etcd,
+                  "Where etcd answers: https://HOST:PORT or http://, several with commas")
       ->envname("OPTILE_ETCD")
       ->type_name("URL");
   app->add_option("--user-file", user_file,
                   "NAME:PASSWORD for etcd, in a file that nobody else may read")
+      ->type_name("FILE");
+  app->add_option("--cacert", tls.cacert,
+                  "The CA of etcd's certificate, in PEM; those that the machine trusts unless said")
+      ->envname("OPTILE_ETCD_CACERT")
+      ->type_name("FILE");
+  app->add_option("--cert", tls.cert, "Our certificate for etcd, in PEM, where etcd asks for one")
+      ->envname("OPTILE_ETCD_CERT")
+      ->type_name("FILE");
+  app->add_option("--key", tls.key, "The key of --cert, in a file that nobody else may read")
+      ->envname("OPTILE_ETCD_KEY")
       ->type_name("FILE");
 }
 
@@ -51,7 +62,7 @@ ClusterCommands add_cluster(CLI::App& app, NodeOptions& options, PlanQuery& quer
   }
   commands.explain->add_option("STAGE", query.stage, "Number of the stage or rank, or its node")
       ->required();
-  add_etcd(commands.join, options.etcd, options.user_file);
+  add_etcd(commands.join, options.etcd, options.user_file, options.tls);
   commands.join->add_option("--name", options.name, "Of this node; the machine's unless said")
       ->check(check_cluster_name)
       ->type_name("NAME");
@@ -66,7 +77,7 @@ CLI::App* add_launch(CLI::App& app, LaunchOptions& options) {
       ->check(CLI::Range(1, daemon::kMaxRanks))
       ->type_name("N")
       ->required();
-  add_etcd(launch, options.etcd, options.user_file);
+  add_etcd(launch, options.etcd, options.user_file, options.tls);
   launch
       ->add_option("--name", options.job,
                    "Of the job, the same on every node; the program's unless said")

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "daemon/cluster/etcd_tls_files.h"
+
 namespace CLI {
 class App;
 }  // namespace CLI
@@ -11,10 +13,11 @@ class App;
 namespace optile::cli {
 
 struct NodeOptions {
-  std::string etcd;       // http://HOST:PORT, several with commas; OPTILE_ETCD unless said
-  std::string name;       // of the node; empty = the machine's
+  std::string etcd;  // https://HOST:PORT or http://, several with commas; OPTILE_ETCD unless said
+  std::string name;  // of the node; empty = the machine's
   std::string address;    // by which others reach it; empty = that towards etcd
   std::string user_file;  // empty = etcd asks for no user
+  daemon::EtcdTlsFiles tls;
 };
 
 // Of `optile cluster plan` and `explain`.
@@ -29,6 +32,7 @@ struct LaunchOptions {
   std::string job;        // empty = the program's name
   std::string address;    // as above
   std::string user_file;  // as above
+  daemon::EtcdTlsFiles tls;
   int wait_seconds = 300;
   bool torchrun = true;  // for a Python program
   int max_restarts = 0;  // by torchrun

@@ -20,6 +20,7 @@
 #include "bindings/cli/cluster/rank_command.h"
 #include "bindings/cli/run/daemon_start.h"
 #include "bindings/cli/support/child_process.h"
+#include "daemon/cluster/etcd_settings.h"
 #include "daemon/cluster/etcd_store.h"
 #include "daemon/cluster/rank_claim.h"
 
@@ -204,17 +205,7 @@ base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& op
         "several nodes agree by way of etcd: --etcd http://HOST:2379, or OPTILE_ETCD in the "
         "environment; with --nodes 1 none is needed");
   }
-  daemon::EtcdStore::Settings settings;
-  base::Result<std::vector<daemon::EtcdEndpoint>> endpoints =
-      daemon::parse_etcd_endpoints(options.etcd);
-  if (!endpoints.ok()) return endpoints.error();
-  settings.endpoints = std::move(endpoints).value();
-  if (!options.user_file.empty()) {
-    base::Result<daemon::EtcdUser> user = daemon::read_etcd_user(options.user_file);
-    if (!user.ok()) return user.error();
-    settings.user = std::move(user).value();
-  }
-  return settings;
+  return daemon::read_etcd_settings(options.etcd, options.user_file, options.tls);
 }
 
 }  // namespace

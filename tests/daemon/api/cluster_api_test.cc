@@ -1,6 +1,8 @@
 // The routes about the cluster, and about plans of jobs.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "daemon/api/cluster_json.h"
 #include "tests/daemon/api/described_fields.h"
 #include "tests/daemon/cluster/plan_samples.h"
 #include "tests/daemon/fixtures/running_daemon.h"
@@ -21,11 +23,16 @@ TEST_F(ClusterApiTest, ClusterIsJoinedAndLeft) {
   EXPECT_EQ(running_.raw(remove).status, 404);
   const std::string join = "/v1/cluster/join";
   for (const char* wrong :
-       {"{}", R"({"endpoints": []})", R"({"endpoints": "https://a"})", R"({"endpoints": "a"})",
-        R"({"endpoints": "http://a", "name": "a/b"})", R"({"endpoints": [3]})",
-        R"({"endpoints": "http://a", "credentials_file": "relative"})"}) {
+       {"{}", R"({"endpoints": []})", R"({"endpoints": "https://a,http://b"})",
+        R"({"endpoints": "a"})", R"({"endpoints": "http://a", "name": "a/b"})",
+        R"({"endpoints": [3]})", R"({"endpoints": "http://a", "credentials_file": "relative"})",
+        R"({"endpoints": "https://a", "cacert_file": "relative"})",
+        R"({"endpoints": "https://a", "cert_file": "/cert"})",
+        R"({"endpoints": "http://a", "key_file": "/key", "cert_file": "/cert"})"}) {
     EXPECT_EQ(running_.post(join, wrong).status, 400) << wrong;
   }
+  const std::string missing = R"({"endpoints": "https://a", "cacert_file": "/nowhere/ca"})";
+  EXPECT_EQ(running_.post(join, missing).status, 404);
   // Nobody listens there: it goes on trying, and says so.
   const std::string body = R"({"endpoints": ["http://127.0.0.1:1"], "name": "n0"})";
   ASSERT_EQ(running_.post(join, body).status, 200);
@@ -40,6 +47,25 @@ TEST_F(ClusterApiTest, ClusterIsJoinedAndLeft) {
   EXPECT_EQ(cluster["epoch"], 0);
   EXPECT_FALSE(cluster["etcd"]["reachable"].get<bool>());
   EXPECT_EQ(running_.raw(remove).json()["state"], "none");
+}
+
+// They are read with the daemon's rights.
+TEST(ClusterFiles, AreNamedByRootAndDaemonsAccountOnly) {
+  Peer stranger;
+  stranger.known = true;
+  stranger.uid = geteuid() + 1;
+  Peer ours = stranger;
+  ours.uid = geteuid();
+  for (const char* file : {"credentials_file", "cacert_file", "cert_file", "key_file"}) {
+    const nlohmann::json body = {{"endpoints", "https://a"}, {file, "/file"}};
+    EXPECT_TRUE(cluster_options_in(body, ours).ok()) << file;
+    for (const Peer& peer : {stranger, Peer()}) {
+      const auto refused = cluster_options_in(body, peer);
+      ASSERT_FALSE(refused.ok()) << file;
+      EXPECT_EQ(refused.error().kind, base::ErrorKind::kDenied);
+    }
+  }
+  EXPECT_TRUE(cluster_options_in({{"endpoints", "https://a"}}, stranger).ok());
 }
 
 TEST_F(ClusterApiTest, PlansAreTakenAndShown) {
