@@ -103,7 +103,6 @@ class ClusterMembership(ClusterTest):
         self.assertIn("no daemon answers", refused("--etcd", self.etcd.url))
         self.space.start_daemon()
         self.assertIn("OPTILE_ETCD", refused())
-        self.assertIn("TLS is not supported yet", refused("--etcd", "https://127.0.0.1"))
         self.assertIn("at most 63", refused("--etcd", self.etcd.url, "--name", "a/b", code=125))
         secret = self.space.dir / "secret"
         secret.write_text("optile:password\n")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import urllib.request
 
@@ -20,10 +21,33 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class EtcdTls:
+    """By which certificate an etcd is known; it asks for one of `clients`, where that is named."""
+
+    def __init__(self, server, clients=None):
+        self._server = server
+        self._clients = clients
+
+    def options(self):
+        options = [f"--cert-file={self._server.cert}", f"--key-file={self._server.key}"]
+        if self._clients is not None:
+            options += ["--client-cert-auth", f"--trusted-ca-file={self._clients.cert}"]
+        return options
+
+    def context(self):
+        """Of whoever looks into it for a test, where nothing is verified."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.load_cert_chain(self._server.cert, self._server.key)
+        return context
+
+
 class Etcd:
-    def __init__(self, folder):
+    def __init__(self, folder, tls=None):
         self.folder = folder
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self.tls = tls
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{free_port()}"
         self._peer = f"http://127.0.0.1:{free_port()}"
         self._process = None
         self.start()
@@ -32,7 +56,8 @@ class Etcd:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ETCD_")}
         with (self.folder / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["etcd", f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={self.url}",
+                ["etcd", *(self.tls.options() if self.tls else []),
+                 f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={self.url}",
                  f"--advertise-client-urls={self.url}", f"--listen-peer-urls={self._peer}",
                  f"--initial-advertise-peer-urls={self._peer}",
                  f"--initial-cluster=default={self._peer}"],
@@ -51,11 +76,22 @@ class Etcd:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         body = {"key": base64.b64encode(prefix.encode()).decode(),
                 "range_end": base64.b64encode(end.encode()).decode()}
-        request = urllib.request.Request(f"{self.url}/v3/kv/range", json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
-            entries = json.load(answer).get("kvs", [])
+        entries = self.post("/v3/kv/range", body).get("kvs", [])
         return {base64.b64decode(one["key"]).decode():
                 base64.b64decode(one.get("value", "")).decode() for one in entries}
+
+    def post(self, target, body):
+        request = urllib.request.Request(self.url + target, json.dumps(body).encode())
+        context = self.tls.context() if self.tls else None
+        with urllib.request.urlopen(request, timeout=DEADLINE, context=context) as answer:
+            return json.load(answer)
+
+    def ask_for_users(self, name, password):
+        """From now on, and this one may do all."""
+        for target, body in (("user/add", {"name": name, "password": password}),
+                             ("role/add", {"name": "root"}),
+                             ("user/grant", {"user": name, "role": "root"}), ("enable", {})):
+            self.post(f"/v3/auth/{target}", body)
 
     def kill(self):
         self._process.kill()
