@@ -30,8 +30,11 @@ def find_command() -> str:
 
 
 def _arguments(command: str, graph: pathlib.Path) -> List[str]:
-    return [command, "place", "step", "--graph", str(graph), "--links", "edge", "--json",
-            "--method", "local-search", "--evaluations", str(_EVALUATIONS), "--time-limit", f"{_SECONDS}s"]  # fmt: skip
+    return [
+        command, "place", "step", "--graph", str(graph), "--links", "edge", "--json",
+        "--method", "local-search", "--evaluations", str(_EVALUATIONS),
+        "--time-limit", f"{_SECONDS}s",
+    ]  # fmt: skip
 
 
 def place(file: Dict[str, Any]) -> Dict[str, Any]:
