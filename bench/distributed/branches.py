@@ -22,48 +22,9 @@ import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from inception import blocks, inception_v3  # noqa: E402
 
 CLASSES = 10
-
-
-def convolution(inputs: int, outputs: int, size: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False),
-        nn.BatchNorm2d(outputs), nn.ReLU(inplace=True),
-    )  # fmt: skip
-
-
-class Block(nn.Module):
-    """Of GoogLeNet's kind: 1x1, 3x3, two 3x3 and pooling, side by side."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        part = channels // 4
-        self.single = convolution(channels, part, 1)
-        self.middle = nn.Sequential(convolution(channels, part, 1), convolution(part, part, 3))
-        self.deep = nn.Sequential(
-            convolution(channels, part, 1), convolution(part, part, 3), convolution(part, part, 3)
-        )
-        self.pooled = nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution(channels, part, 1))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cat([self.single(x), self.middle(x), self.deep(x), self.pooled(x)], 1)
-
-
-def blocks(count: int, channels: int) -> nn.Module:
-    return nn.Sequential(
-        convolution(3, channels, 3), *(Block(channels) for _ in range(count)),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, CLASSES),
-    )  # fmt: skip
-
-
-def inception_v3() -> nn.Module:
-    import torchvision  # type: ignore
-
-    found: nn.Module = torchvision.models.inception_v3(
-        num_classes=CLASSES, aux_logits=False, init_weights=False
-    )
-    return found
 
 
 def report_of(by: str) -> Dict[str, Any]:
@@ -84,7 +45,9 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     inception = options.model == "inception_v3"
-    model = inception_v3() if inception else blocks(options.blocks, options.channels)
+    model = (
+        inception_v3(CLASSES) if inception else blocks(options.blocks, options.channels, CLASSES)
+    )
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
