@@ -198,6 +198,15 @@ std::optional<Transaction> RankClaim::decide(const Snapshot& seen) {
     view_.master_port = seen.start->port;
     return std::nullopt;
   }
+  // Also of one that has a rank: whoever gathers after a rank 0 that died may say another number.
+  if (zero != seen.ranks.end() && !seen.runs && zero->second.nodes != settings_.nodes) {
+    view_.state = State::kRefused;
+    view_.message = "job " + settings_.job + " was begun with --nodes " +
+                    std::to_string(zero->second.nodes) + " on " + zero->second.node +
+                    ", here with " + std::to_string(settings_.nodes) +
+                    "; say the same everywhere, or choose another --name";
+    return std::nullopt;
+  }
   return seen.own < 0 ? decide_without_rank(seen) : decide_with_rank(seen);
 }
 
@@ -227,14 +236,6 @@ std::optional<Transaction> RankClaim::decide_without_rank(const Snapshot& seen) 
   if (zero == seen.ranks.end() || seen.runs) {
     view_.message = "job " + settings_.job + " runs on " + names_of(view_.holders) +
                     "; this waits for its end, or choose another --name";
-    return std::nullopt;
-  }
-  if (zero->second.nodes != settings_.nodes) {
-    view_.state = State::kRefused;
-    view_.message = "job " + settings_.job + " was begun with --nodes " +
-                    std::to_string(zero->second.nodes) + " on " + zero->second.node +
-                    ", here with " + std::to_string(settings_.nodes) +
-                    "; say the same everywhere, or choose another --name";
     return std::nullopt;
   }
   for (int rank = 1; rank < settings_.nodes; ++rank) {

@@ -189,6 +189,29 @@ TEST_F(RankClaimTest, OtherNumberOfNodesIsRefused) {
   EXPECT_THAT(other.claim->view().message, HasSubstr("begun with --nodes 3 on on-t1"));
 }
 
+// It has a rank already, and would start with a number of ranks that nobody else knows of.
+TEST_F(RankClaimTest, OtherNumberOfNodesIsRefusedBehindRankZeroThatIsGone) {
+  Claimer& first = add(3);
+  run(seconds(2));
+  Claimer& second = add(3);
+  run(seconds(2));
+  ASSERT_EQ(second.state(), State::kWaiting);
+  leave(first);
+  Claimer& third = add(2);
+  while (third.rank() != 0) {
+    third.claim->tick(server_.now());
+    ASSERT_TRUE(third.store.deliver());
+  }
+  run(seconds(5));
+  EXPECT_EQ(second.state(), State::kRefused);
+  EXPECT_THAT(second.claim->view().message, HasSubstr("begun with --nodes 2"));
+  EXPECT_EQ(third.state(), State::kWaiting);
+  leave(second);
+  add(2);
+  run(seconds(5));
+  EXPECT_TRUE(all_are(State::kStarted));
+}
+
 TEST_F(RankClaimTest, NameServesForNextJobAndNothingStaysBehind) {
   for (int job = 0; job < 3; ++job) {
     Claimer& first = add(2);
