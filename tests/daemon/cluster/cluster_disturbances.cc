@@ -30,6 +30,7 @@ constexpr Named kNames[] = {
     {Disturbance::kDaemonStopped, "DaemonStopped"},
     {Disturbance::kDaemonKilled, "DaemonKilled"},
     {Disturbance::kDaemonLeaves, "DaemonLeaves"},
+    {Disturbance::kLeaderLeaves, "LeaderLeaves"},
     {Disturbance::kLaunchStopped, "LaunchStopped"},
     {Disturbance::kLaunchKilled, "LaunchKilled"},
     {Disturbance::kLaunchKilledAtStart, "LaunchKilledAtStart"},
@@ -136,7 +137,8 @@ void ClusterDisturbances::disturb(Disturbance kind) {
     case Disturbance::kLaunchKilled:
     case Disturbance::kLaunchInterrupted:
       return disturb_launch(kind);
-    case Disturbance::kLaunchKilledAtStart:  // look() does it
+    case Disturbance::kLeaderLeaves:         // look() does it
+    case Disturbance::kLaunchKilledAtStart:  // the same
     case Disturbance::kOtherNodes:           // launch_job() does it
       return;
   }
@@ -215,8 +217,15 @@ void ClusterDisturbances::disturb_launch(Disturbance kind) {
 }
 
 void ClusterDisturbances::look() {
-  if (std::exchange(begun_, invariants_.counts().begun) == invariants_.counts().begun) return;
-  if (ended_ || !has(settings_.kinds, Disturbance::kLaunchKilledAtStart)) return;
+  const ClusterInvariants::Counts& counts = invariants_.counts();
+  const bool begun = std::exchange(begun_, counts.begun) != counts.begun;
+  const bool leader = std::exchange(leaders_, counts.leaders) != counts.leaders;
+  if (ended_) return;
+  if (begun && has(settings_.kinds, Disturbance::kLaunchKilledAtStart)) kill_some_of_start();
+  if (leader && has(settings_.kinds, Disturbance::kLeaderLeaves)) send_leader_away();
+}
+
+void ClusterDisturbances::kill_some_of_start() {
   SimulatedWorld& world = cluster_.world();
   for (const std::string& token : invariants_.last_start()) {
     if (!world.happens(0.3)) continue;
@@ -224,6 +233,17 @@ void ClusterDisturbances::look() {
       if (const SimulatedLaunch* one = cluster_.launch_of(token)) cluster_.kill_launch(*one);
     });
   }
+}
+
+void ClusterDisturbances::send_leader_away() {
+  SimulatedWorld& world = cluster_.world();
+  if (!world.happens(0.7)) return;
+  world.time.after(world.draw_time(milliseconds(0), seconds(3)), [this] {
+    for (const auto& node : cluster_.nodes()) {
+      if (ended_ || node->daemon == nullptr || !node->daemon->is_leader()) continue;
+      return disturb_daemon(Disturbance::kDaemonLeaves, *node);
+    }
+  });
 }
 
 void ClusterDisturbances::end() {

@@ -22,6 +22,7 @@ enum class Disturbance {
   kDaemonStopped,  // SIGSTOP, and SIGCONT later
   kDaemonKilled,   // and started again, under its name
   kDaemonLeaves,   // and joins again
+  kLeaderLeaves,   // soon after it became one
   kLaunchStopped,
   kLaunchKilled,
   kLaunchKilledAtStart,
@@ -47,7 +48,8 @@ class ClusterDisturbances {
   void begin();
   // Nothing is disturbed any more, what was is mended, and nobody launches any more.
   void end();
-  // Where a job has just begun it may kill some of it. After whatever happened.
+  // Where a job has just begun it may kill some of it, and where a leader was just found it may
+  // send it away. After whatever happened.
   void look();
 
  private:
@@ -60,6 +62,8 @@ class ClusterDisturbances {
   void disturb_store(SimulatedService::State state);
   void disturb_daemon(Disturbance kind, SimulatedNode& node);
   void disturb_launch(Disturbance kind);
+  void kill_some_of_start();
+  void send_leader_away();
   SimulatedNode& draw_node();
   SimulatedNode& draw_victim();
 
@@ -68,6 +72,7 @@ class ClusterDisturbances {
   Settings settings_;
   bool ended_ = false;
   std::size_t begun_ = 0;  // jobs that look() has seen
+  int64_t leaders_ = 0;    // and leaders
 };
 
 }  // namespace optile::daemon

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/daemon/cluster/cluster_disturbances.h"
 #include "tests/daemon/cluster/cluster_invariants.h"
@@ -82,6 +83,18 @@ std::vector<uint64_t> seeds(uint64_t count) {
   return all;
 }
 
+// Without which it does little harm.
+std::vector<Disturbance> companions_of(Disturbance kind) {
+  switch (kind) {
+    case Disturbance::kOtherNodes:  // who said another number is not refused by one who is dead
+      return {Disturbance::kLaunchKilled};
+    case Disturbance::kLeaderLeaves:  // a claim of the leadership comes when others have led
+      return {Disturbance::kLateMessages};
+    default:
+      return {};
+  }
+}
+
 class ClusterUnder : public testing::TestWithParam<Disturbance> {};
 
 // fault: F52, F53, F54
@@ -93,9 +106,8 @@ TEST_P(ClusterUnder, EachDisturbance) {
     run.seed = seed;
     run.disturbed = minutes(1);
     run.disturbances.kinds = {GetParam()};
-    // A job is begun by another number of nodes only where the one that gathered first is dead.
-    if (GetParam() == Disturbance::kOtherNodes) {
-      run.disturbances.kinds.push_back(Disturbance::kLaunchKilled);
+    for (const Disturbance also : companions_of(GetParam())) {
+      run.disturbances.kinds.push_back(also);
     }
     run.disturbances.jobs = 1;
     run.disturbances.most_ranks = 3;
