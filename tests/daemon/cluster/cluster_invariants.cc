@@ -70,6 +70,8 @@ std::string ClusterInvariants::check() {
   const bool changed = revision != revision_;
   if (changed) {
     check_epoch();
+    check_holders(kSimulatedKeys.nodes());
+    check_holders(kJobs);
     check_starts();
     check_plans();
   }
@@ -144,6 +146,31 @@ void ClusterInvariants::check_members() {
         owner_of(*entry) != node->daemon->instance()) {
       fail(node->daemon->instance() + " counts itself a member and is not the store's");
     }
+  }
+}
+
+// A name of a node and a rank of a job stay with whom they belong to, as long as the key stands.
+void ClusterInvariants::check_holders(const std::string& prefix) {
+  for (const KeyValue& entry : cluster_.service().server().get(prefix).entries) {
+    const bool rank = entry.key.find("/ranks/") != std::string::npos;
+    if (entry.mod_revision <= revision_ || (prefix == kJobs && !rank)) continue;
+    const auto now = std::pair(entry.create_revision, owner_of(entry));
+    const auto before = std::exchange(holders_[entry.key], now);
+    if (before.first == now.first && before.second != now.second) {
+      fail(entry.key + " was taken from " + before.second + " by " + now.second);
+    }
+    if (rank) check_run(entry);
+  }
+}
+
+// Whoever takes a rank joins the run that gathers at that moment.
+void ClusterInvariants::check_run(const KeyValue& rank) {
+  const std::string zero_key = kJobs + job_in(rank.key) + "/ranks/0";
+  const KeyRange range = cluster_.service().server().get(zero_key);
+  const KeyValue* zero = find_key(range, zero_key);
+  if (zero == nullptr ||
+      KeyJson::parse(zero->value).at("run") != KeyJson::parse(rank.value).at("run")) {
+    fail(rank.key + " was put for a run that does not gather");
   }
 }
 

@@ -48,6 +48,8 @@ class ClusterInvariants {
   void check_leaders();
   void check_members();
   void check_epoch();
+  void check_holders(const std::string& prefix);
+  void check_run(const KeyValue& rank);
   void check_starts();
   void check_start(const std::string& job, const KeyRange& keys, const KeyValue& first);
   void check_launches();
@@ -78,6 +80,7 @@ class ClusterInvariants {
   int64_t epoch_ = 0;
   std::map<int64_t, std::string> leader_at_;          // epoch → instance
   std::vector<std::pair<int, int64_t>> seen_epochs_;  // of each node: its daemon, its epoch
+  std::map<std::string, std::pair<int64_t, std::string>> holders_;  // by key: since when, who
   std::map<std::string, Place> places_;
   std::set<std::string> started_;
   std::map<std::string, Told> told_;  // by key
