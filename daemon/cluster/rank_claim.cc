@@ -134,7 +134,11 @@ void RankClaim::read_entry(const KeyValue& entry, Snapshot& seen) const {
     Start start = {json.at("tokens").get<std::vector<std::string>>(), json.at("address"),
                    json.at("port")};
     const auto ours = std::find(start.tokens.begin(), start.tokens.end(), settings_.token);
-    if (ours != start.tokens.end()) seen.start = std::move(start);
+    if (ours == start.tokens.end()) return;
+    const auto rank = static_cast<int>(ours - start.tokens.begin());
+    start.kept =
+        (entry.key == start_key(rank) && entry.lease == lease_) || (seen.start && seen.start->kept);
+    seen.start = std::move(start);
   } else if (entry.key.starts_with(ranks)) {
     Holder holder = {json.at("token"),   json.at("run"),  json.at("node"),
                      json.at("address"), json.at("port"), json.at("nodes")};
@@ -196,6 +200,8 @@ std::optional<Transaction> RankClaim::decide(const Snapshot& seen) {
         static_cast<int>(std::find(tokens.begin(), tokens.end(), settings_.token) - tokens.begin());
     view_.master_address = seen.start->address;
     view_.master_port = seen.start->port;
+    // It was stopped, or cut off, while the others began.
+    view_.lease_lost = !seen.start->kept;
     return std::nullopt;
   }
   // Also of one that has a rank: whoever gathers after a rank 0 that died may say another number.

@@ -65,7 +65,8 @@ class RankClaim {
     std::string message;                 // what is in the way, for people
     std::string master_address;          // of rank 0, once started
     int master_port = 0;
-    bool lease_lost = false;  // after the start: the store forgot us, the program need not
+    // Of one that has started: the store forgot us, or soon will; the program need not.
+    bool lease_lost = false;
   };
   const View& view() const { return view_; }
 
@@ -85,6 +86,7 @@ class RankClaim {
     std::vector<std::string> tokens;  // by rank
     std::string address;              // of rank 0
     int port = 0;
+    bool kept = false;  // our rank has it under our lease of now
   };
   // The job's keys as they were read at one moment.
   struct Snapshot {

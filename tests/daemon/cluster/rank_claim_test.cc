@@ -212,6 +212,28 @@ TEST_F(RankClaimTest, OtherNumberOfNodesIsRefusedBehindRankZeroThatIsGone) {
   EXPECT_TRUE(all_are(State::kStarted));
 }
 
+// It was stopped while the others began: what it has in the store ends with its lease of before.
+TEST_F(RankClaimTest, StartUnderLeaseOfBeforeIsTold) {
+  add(3);
+  add(3);
+  run(seconds(2));
+  const std::unique_ptr<Claimer> stopped = std::move(claimers_.back());
+  claimers_.pop_back();
+  const ClusterLease before = stopped->claim->lease();
+  run(milliseconds(5500));
+  add(3);
+  run(seconds(2));
+  EXPECT_TRUE(all_are(State::kStarted));
+  ASSERT_TRUE(server_.keep_alive(before).ok());  // it sent that when it was stopped
+  while (stopped->state() != State::kStarted) {
+    stopped->claim->tick(server_.now());
+    ASSERT_TRUE(stopped->store.deliver());
+  }
+  EXPECT_NE(stopped->claim->lease(), before);
+  EXPECT_TRUE(stopped->claim->view().lease_lost);
+  EXPECT_FALSE(claimers_[0]->claim->view().lease_lost);
+}
+
 TEST_F(RankClaimTest, NameServesForNextJobAndNothingStaysBehind) {
   for (int job = 0; job < 3; ++job) {
     Claimer& first = add(2);
