@@ -11,7 +11,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using State = SimulatedService::State;
 
-constexpr seconds kLongestProgram{40};
+constexpr seconds kShortProgram{40};
+constexpr seconds kLongProgram{200};  // so that it runs on when disturbances have ended
 
 struct Named {
   Disturbance kind;
@@ -88,7 +89,9 @@ void ClusterDisturbances::launch_job() {
   SimulatedWorld& world = cluster_.world();
   const int64_t number = world.draw(1, settings_.jobs);
   const auto nodes = static_cast<int>(2 + number % (settings_.most_ranks - 1));
-  const SimulatedTime runs_for = world.draw_time(milliseconds(100), kLongestProgram);
+  const SimulatedTime runs_for = world.happens(0.1)
+                                     ? world.draw_time(kShortProgram, kLongProgram)
+                                     : world.draw_time(milliseconds(100), kShortProgram);
   for (int i = 0; i < nodes; ++i) {
     const bool other = has(settings_.kinds, Disturbance::kOtherNodes) && world.happens(0.2);
     world.time.after(
