@@ -79,6 +79,7 @@ void JobPlans::take(const KeyRange& range) {
   known_.clear();
   messages_.clear();
   read_at_ = asked_at_;
+  if (lease_ == 0) return finish_round();  // no member any more
   for (const KeyValue& entry : range.entries) {
     base::Result<PlanRecord> record = read_plan_record(entry.value);
     const std::string key = printable(entry.key.substr(settings_.keys.plans().size()));
@@ -95,7 +96,7 @@ void JobPlans::take(const KeyRange& range) {
   std::optional<Transaction> change = decide(range);
   // What came of one is read; others change keys too, so that there is an end to it.
   const auto most = static_cast<int>(own_.size() + range.entries.size() + 1);
-  if (!change || lease_ == 0 || ++changes_ > most) return finish_round();
+  if (!change || ++changes_ > most) return finish_round();
   commit(*change);
 }
 

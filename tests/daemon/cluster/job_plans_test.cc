@@ -304,5 +304,21 @@ TEST_F(JobPlansTest, NodeThatIsNoMemberAsksNothingAndKnowsNothing) {
   EXPECT_THAT(view(a).plans, IsEmpty());
 }
 
+TEST_F(JobPlansTest, AnswerThatComesWhenItIsNoMemberAnyMoreCountsNothing) {
+  PlanNode a(server_, "a", "ia");
+  PlanNode b(server_, "b", "ib");
+  a.set_plan(pipeline_plan("train", 1, 10));
+  run({&a, &b});
+  ASSERT_EQ(view(b).plans.size(), 1u);
+  server_.advance(kPlanLook);
+  b.plans->tick(server_.now(), b.lease);
+  ASSERT_EQ(b.store.waiting(), 1u);
+  b.plans->tick(server_.now(), 0);
+  ASSERT_TRUE(b.store.deliver());
+  EXPECT_THAT(view(b).plans, IsEmpty());
+  run({&b});
+  EXPECT_EQ(view(b).plans.size(), 1u);
+}
+
 }  // namespace
 }  // namespace optile::daemon
