@@ -12,7 +12,7 @@ using std::chrono::seconds;
 using State = SimulatedService::State;
 
 constexpr seconds kShortProgram{40};
-constexpr seconds kLongProgram{200};  // so that it runs on when disturbances have ended
+constexpr seconds kLongProgram{100};  // so that it runs on when disturbances have ended
 
 struct Named {
   Disturbance kind;

@@ -100,7 +100,7 @@ class ClusterUnder : public testing::TestWithParam<Disturbance> {};
 // fault: F52, F53, F54
 TEST_P(ClusterUnder, EachDisturbance) {
   std::size_t happened = 0;
-  for (const uint64_t seed : seeds(test::kSanitized ? 2 : 30)) {
+  for (const uint64_t seed : seeds(test::kSanitized ? 2 : 20)) {
     SimulatedRun run;
     run.nodes = 3;
     run.seed = seed;
@@ -208,7 +208,7 @@ TEST(SimulatedCluster, JobOfTwentyNodesAsksLittle) {
 // As many as OPTILE_SIMULATION_NODES says.
 TEST(SimulatedCluster, NodesAskNoMoreWhereThereAreMany) {
   const char* wanted = std::getenv("OPTILE_SIMULATION_NODES");
-  const int nodes = wanted == nullptr ? (test::kSanitized ? 30 : 50) : std::atoi(wanted);
+  const int nodes = wanted == nullptr ? (test::kSanitized ? 30 : 40) : std::atoi(wanted);
   const JobLoad load = measure_job(nodes, std::min(nodes, kMaxRanks));
   EXPECT_LE(load.alone.requests, 1.3 * nodes);
   EXPECT_LE(load.running.transactions, 1);
