@@ -238,12 +238,14 @@ void ClusterDisturbances::kill_some_of_start() {
   }
 }
 
+// And messages of another node come late: its claim of the leadership when others have led.
 void ClusterDisturbances::send_leader_away() {
   SimulatedWorld& world = cluster_.world();
   if (!world.happens(0.7)) return;
   world.time.after(world.draw_time(milliseconds(0), seconds(3)), [this] {
     for (const auto& node : cluster_.nodes()) {
       if (ended_ || node->daemon == nullptr || !node->daemon->is_leader()) continue;
+      disturb_link(Disturbance::kLateMessages, draw_node());
       return disturb_daemon(Disturbance::kDaemonLeaves, *node);
     }
   });

@@ -163,14 +163,19 @@ void ClusterInvariants::check_holders(const std::string& prefix) {
   }
 }
 
-// Whoever takes a rank joins the run that gathers at that moment.
+// Whoever takes a rank joins the run that gathers at that moment, and has no other rank.
 void ClusterInvariants::check_run(const KeyValue& rank) {
-  const std::string zero_key = kJobs + job_in(rank.key) + "/ranks/0";
-  const KeyRange range = cluster_.service().server().get(zero_key);
-  const KeyValue* zero = find_key(range, zero_key);
+  const std::string prefix = kJobs + job_in(rank.key) + "/ranks/";
+  const KeyRange ranks = cluster_.service().server().get(prefix);
+  const KeyValue* zero = find_key(ranks, prefix + "0");
   if (zero == nullptr ||
       KeyJson::parse(zero->value).at("run") != KeyJson::parse(rank.value).at("run")) {
     fail(rank.key + " was put for a run that does not gather");
+  }
+  for (const KeyValue& other : ranks.entries) {
+    if (other.key != rank.key && owner_of(other) == owner_of(rank)) {
+      fail(owner_of(rank) + " has two ranks, " + other.key + " and " + rank.key);
+    }
   }
 }
 
