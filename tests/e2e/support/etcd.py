@@ -43,26 +43,43 @@ class EtcdTls:
         return context
 
 
-class Etcd:
-    def __init__(self, folder, tls=None):
+class EtcdMember:
+    """One of those that are one etcd together, perhaps on a host of its own: `enter` makes of a
+    command one that runs there, `ask` calls what opens sockets there."""
+
+    def __init__(self, folder, name, url, peers, enter=lambda command: command,
+                 ask=lambda question: question(), tls=None):
         self.folder = folder
         self.tls = tls
-        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{free_port()}"
-        self._peer = f"http://127.0.0.1:{free_port()}"
+        self.url = url
+        self._name = name
+        self._peers = peers  # name → where it listens to the others
+        self._enter = enter
+        self._ask = ask
         self._process = None
-        self.start()
 
-    def start(self):
+    def begin(self):
+        """The others may have to begin, too, before it answers."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ETCD_")}
+        peer = self._peers[self._name]
+        cluster = ",".join(f"{name}={url}" for name, url in self._peers.items())
         with (self.folder / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["etcd", *(self.tls.options() if self.tls else []),
-                 f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={self.url}",
-                 f"--advertise-client-urls={self.url}", f"--listen-peer-urls={self._peer}",
-                 f"--initial-advertise-peer-urls={self._peer}",
-                 f"--initial-cluster=default={self._peer}"],
+                self._enter(["etcd", *(self.tls.options() if self.tls else []),
+                             f"--name={self._name}", f"--data-dir={self.folder / 'etcd'}",
+                             f"--listen-client-urls={self.url}",
+                             f"--advertise-client-urls={self.url}",
+                             f"--listen-peer-urls={peer}",
+                             f"--initial-advertise-peer-urls={peer}",
+                             f"--initial-cluster={cluster}"]),
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait(self):
         wait_until(self._answers, "etcd to answer")
+
+    def start(self):
+        self.begin()
+        self.wait()
 
     def _answers(self):
         assert self._process.poll() is None, (self.folder / "etcd.log").read_text()
@@ -76,15 +93,30 @@ class Etcd:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         body = {"key": base64.b64encode(prefix.encode()).decode(),
                 "range_end": base64.b64encode(end.encode()).decode()}
-        entries = self.post("/v3/kv/range", body).get("kvs", [])
+        entries = self.post("/v3/kv/range", body)
         return {base64.b64decode(one["key"]).decode():
-                base64.b64decode(one.get("value", "")).decode() for one in entries}
+                base64.b64decode(one.get("value", "")).decode() for one in entries.get("kvs", [])}
+
+    def runs(self):
+        return self._process.poll() is None
+
+    def leads(self):
+        """It is the one that the others follow."""
+        status = self.post("/v3/maintenance/status", {})
+        return status.get("leader") == status["header"]["member_id"]
+
+    def signal(self, number):
+        self._process.send_signal(number)
 
     def post(self, target, body):
         request = urllib.request.Request(self.url + target, json.dumps(body).encode())
         context = self.tls.context() if self.tls else None
-        with urllib.request.urlopen(request, timeout=DEADLINE, context=context) as answer:
-            return json.load(answer)
+
+        def question():
+            with urllib.request.urlopen(request, timeout=DEADLINE, context=context) as answer:
+                return json.load(answer)
+
+        return self._ask(question)
 
     def ask_for_users(self, name, password):
         """From now on, and this one may do all."""
@@ -96,3 +128,13 @@ class Etcd:
     def kill(self):
         self._process.kill()
         self._process.wait()
+
+
+class Etcd(EtcdMember):
+    """Of one member, which answers this machine alone."""
+
+    def __init__(self, folder, tls=None):
+        super().__init__(folder, "default",
+                         f"{'http' if tls is None else 'https'}://127.0.0.1:{free_port()}",
+                         {"default": f"http://127.0.0.1:{free_port()}"}, tls=tls)
+        self.start()

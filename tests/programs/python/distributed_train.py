@@ -4,7 +4,8 @@
 distributed_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes so many times as
 long for a row, from a third of the steps on. Time is that of a clock which computing alone moves.
 With --lost-rank RANK the training's state is kept, and that rank is killed after half of the steps,
-unless torchrun has started it again. With --output it prints to a file of each rank.
+unless torchrun has started it again. With --output it prints to a file of each rank. With
+--wait-step N it prints "waits" before that step and goes on when it has read a line.
 """
 import argparse
 import json
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--slow-rank", type=int, default=-1)
     parser.add_argument("--slow-factor", type=float, default=1.0)
     parser.add_argument("--lost-rank", type=int)
+    parser.add_argument("--wait-step", type=int)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     options = parser.parse_args()
@@ -68,6 +70,9 @@ def main():
     for number in range(od.steps_done(), options.steps):
         if first_life and rank == options.lost_rank and number == options.steps // 2:
             os.kill(os.getpid(), signal.SIGKILL)
+        if number == options.wait_step:
+            print("waits", flush=True)
+            sys.stdin.readline()
         if number == options.steps // 3 and rank == options.slow_rank:
             timed.row_seconds *= options.slow_factor
         losses.append(float(od.step(data[number % 16], target[number % 16])))
