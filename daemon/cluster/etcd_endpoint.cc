@@ -1,15 +1,8 @@
 #include "daemon/cluster/etcd_endpoint.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <string_view>
-
-#include "base/unique_fd.h"
 
 namespace optile::daemon {
 namespace {
@@ -90,27 +83,6 @@ base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& 
                          " endpoints of etcd can be named");
   }
   return endpoints;
-}
-
-std::string local_address_towards(const EtcdEndpoint& endpoint) {
-  addrinfo wanted = {};
-  wanted.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &wanted, &found) != 0) return "";
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const base::UniqueFd fd(socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!fd.valid() || connect(fd.get(), one->ai_addr, one->ai_addrlen) != 0) continue;
-    sockaddr_storage address = {};
-    socklen_t size = sizeof address;
-    char host[NI_MAXHOST];
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (getsockname(fd.get(), generic, &size) == 0 &&
-        getnameinfo(generic, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0) {
-      return host;
-    }
-  }
-  return "";
 }
 
 }  // namespace optile::daemon

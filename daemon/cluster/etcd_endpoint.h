@@ -1,4 +1,4 @@
-// Where an etcd answers. Pure but for local_address_towards(); any thread.
+// Where an etcd answers. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -22,9 +22,5 @@ inline constexpr std::size_t kMaxEtcdEndpoints = 16;
 // http:// or all https://: what is said over TLS to one of them is not said in the clear to
 // another.
 base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& urls);
-
-// The address of this machine that a packet to the endpoint would carry; nothing is sent. "" where
-// there is none. Looks names up, which may block: not for the daemon's thread.
-std::string local_address_towards(const EtcdEndpoint& endpoint);
 
 }  // namespace optile::daemon

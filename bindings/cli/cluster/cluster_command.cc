@@ -12,6 +12,7 @@
 #include "bindings/cli/cluster/cluster_top.h"
 #include "bindings/cli/cluster/plan_text.h"
 #include "daemon/cluster/etcd_endpoint.h"
+#include "daemon/cluster/own_address.h"
 
 namespace optile::cli {
 namespace {
@@ -32,7 +33,7 @@ base::Result<Json> join_request(const NodeOptions& options) {
   const base::Status fits = daemon::check_tls_files(options.tls, endpoints.value());
   if (!fits.ok()) return fits.error();
   const std::string address = options.address.empty()
-                                  ? daemon::local_address_towards(endpoints.value().front())
+                                  ? daemon::own_address_towards(endpoints.value().front())
                                   : options.address;
   Json body = {{field::kEndpoints, options.etcd}};
   if (!options.name.empty()) body[field::kName] = options.name;

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "bindings/cli/support/child_process.h"
 #include "daemon/cluster/etcd_settings.h"
 #include "daemon/cluster/etcd_store.h"
+#include "daemon/cluster/own_address.h"
 #include "daemon/cluster/rank_claim.h"
 
 namespace optile::cli {
@@ -228,7 +230,7 @@ int launch_on_nodes(const Options& options) {
   claim.nodes = launch.nodes;
   claim.node = daemon::host_name_as_node();
   claim.address = launch.address.empty()
-                      ? daemon::local_address_towards(store.value().endpoints.front())
+                      ? daemon::own_address_towards(store.value().endpoints.front())
                       : launch.address;
   if (claim.address.empty()) claim.address = claim.node;
   claim.port = port;
@@ -241,6 +243,7 @@ int launch_on_nodes(const Options& options) {
     return gathering.interrupted() == 0 ? kOwnFailure : 128 + gathering.interrupted();
   }
   place->address = address;
+  if (std::getenv(kGlooInterface) == nullptr) place->interface = daemon::interface_of(address);
   std::cerr << "optile: job " << job << " begins: rank " << place->rank << " of " << place->nodes
             << ", rank 0 at " << place->master_address << ":" << place->master_port << "\n";
   gathering.keep_in_background();

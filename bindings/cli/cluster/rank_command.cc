@@ -63,16 +63,19 @@ bool is_for_torchrun(const Words& program) {
 
 RankCommand command_of_rank(const Words& program, const RankPlace& place,
                             const Torchrun& torchrun) {
+  RankCommand command;
+  // Else gloo takes what the machine's name means to the machine itself, often 127.0.1.1.
+  if (!place.interface.empty()) command.variables[kGlooInterface] = place.interface;
   const std::optional<std::size_t> script = torchrun.used ? begin_of_script(program) : std::nullopt;
   if (!script) {
-    return {program,
-            {{"RANK", std::to_string(place.rank)},
-             {"WORLD_SIZE", std::to_string(place.nodes)},
-             {"MASTER_ADDR", place.master_address},
-             {"MASTER_PORT", std::to_string(place.master_port)}}};
+    command.words = program;
+    command.variables.insert({{"RANK", std::to_string(place.rank)},
+                              {"WORLD_SIZE", std::to_string(place.nodes)},
+                              {"MASTER_ADDR", place.master_address},
+                              {"MASTER_PORT", std::to_string(place.master_port)}});
+    return command;
   }
   const auto begin = program.begin() + static_cast<std::ptrdiff_t>(*script);
-  RankCommand command;
   command.words.assign(program.begin(), begin);
   const Words launcher = words_of_torchrun(place, torchrun.max_restarts);
   command.words.insert(command.words.end(), launcher.begin(), launcher.end());

@@ -13,8 +13,12 @@ struct RankPlace {
   int rank = 0;
   std::string master_address;  // of rank 0
   int master_port = 0;
-  std::string address;  // of this rank's machine, as the others reach it
+  std::string address;       // of this rank's machine, as the others reach it
+  std::string interface {};  // that has this address; "": the program finds one
 };
+
+// In a program's environment: by which interface PyTorch's gloo reaches other ranks.
+inline constexpr const char* kGlooInterface = "GLOO_SOCKET_IFNAME";
 
 // PyTorch's launcher, `PYTHON -m torch.distributed.run`.
 struct Torchrun {

@@ -15,6 +15,7 @@ from support.harness import (OPTILE, PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, fi
 from support.network import Network, needs_network
 
 USER = pwd.getpwuid(os.geteuid()).pw_name
+RANK_SUM = [PYTHON, SCRIPTS / "rank_sum.py"]
 SHOW = ["/bin/sh", "-c", "echo $RANK of $WORLD_SIZE"]
 
 
@@ -71,22 +72,20 @@ class NetworkTest(EndToEndTest):
         self.addCleanup(self.network.close)
         self.hosts = self.network.hosts
         self.members = {}  # of etcd, by host's name
+        self.urls = ""     # theirs
 
     def start_etcd(self, *hosts):
         peers = {host.name: f"http://{host.address}:2380" for host in hosts}
         for host in hosts:
             self.members[host.name] = EtcdMember(
-                host.space.dir, host.name, f"http://{host.address}:2379", peers, host.enter,
-                host.ask_within)
+                host.space.dir, host.name, f"http://{host.address}:2379", peers,
+                "http://0.0.0.0:2379", host.enter, host.ask_within)
         for member in self.members.values():
             member.begin()
             self.addCleanup(member.kill)
         for member in self.members.values():
             member.wait()
-
-    @property
-    def urls(self):
-        return ",".join(member.url for member in self.members.values())
+        self.urls = ",".join(member.url for member in self.members.values())
 
     def start_nodes(self, *hosts):
         for host in hosts:
@@ -154,6 +153,28 @@ class NetworkTest(EndToEndTest):
     def launch(self, host, *options, command, nodes=3):
         return host.popen([OPTILE, "launch", "--socket", host.space.socket, "--etcd", self.urls,
                            "--nodes", nodes, *options, "--", *command])
+
+    def assert_ranks_add_up(self, launches):
+        """Of programs that are rank_sum.py."""
+        ended = [finish(one) for one in launches]
+        self.assertEqual([0, 0, 0], [one.code for one in ended], ended)
+        self.assertEqual([f"rank {rank}: 6" for rank in range(3)],
+                         sorted(one.stdout.strip() for one in ended))
+
+
+@needs_network
+class OwnNames(NetworkTest):
+    """A machine's name means 127.0.1.1 to itself, as Debian's installer leaves it."""
+
+    def test_node_where_etcd_runs_has_an_address_for_the_others(self):
+        self.start_etcd(self.hosts[0])
+        self.urls = "http://node0:2379"
+        self.start_nodes(*self.hosts)
+        first = self.launch(self.hosts[0], "--no-torchrun", command=RANK_SUM)
+        job = f"optile/{USER}/jobs/rank_sum.py/ranks/"
+        wait_until(lambda: self.members["node0"].keys(job), "its claim of rank 0")
+        self.assert_ranks_add_up([first, *(self.launch(host, "--no-torchrun", command=RANK_SUM)
+                                           for host in self.hosts[1:])])
 
 
 @needs_network
@@ -256,13 +277,8 @@ class FaultyLinks(NetworkTest):
         narrow.narrow("32kbit")
         samples = self.sample_leaders()
         self.rounds_of_membership(narrow, 6)
-        launched = [self.launch(host, "--no-torchrun",
-                                command=[PYTHON, SCRIPTS / "rank_sum.py"])
-                    for host in self.hosts]
-        ended = [finish(one) for one in launched]
-        self.assertEqual([0, 0, 0], [one.code for one in ended], ended)
-        self.assertEqual([f"rank {rank}: 6" for rank in range(3)],
-                         sorted(one.stdout.strip() for one in ended))
+        launched = [self.launch(host, "--no-torchrun", command=RANK_SUM) for host in self.hosts]
+        self.assert_ranks_add_up(launched)
         self.assertEqual((self.leader, self.epoch), self.wait_for_members(*self.hosts))
         self.assert_never_two_leaders(samples)
 

@@ -45,15 +45,17 @@ class EtcdTls:
 
 class EtcdMember:
     """One of those that are one etcd together, perhaps on a host of its own: `enter` makes of a
-    command one that runs there, `ask` calls what opens sockets there."""
+    command one that runs there, `ask` calls what opens sockets there, and `listen` is by which of
+    its addresses it is reached."""
 
-    def __init__(self, folder, name, url, peers, enter=lambda command: command,
+    def __init__(self, folder, name, url, peers, listen=None, enter=lambda command: command,
                  ask=lambda question: question(), tls=None):
         self.folder = folder
         self.tls = tls
         self.url = url
         self._name = name
         self._peers = peers  # name → where it listens to the others
+        self._listen = listen or url
         self._enter = enter
         self._ask = ask
         self._process = None
@@ -67,7 +69,7 @@ class EtcdMember:
             self._process = subprocess.Popen(
                 self._enter(["etcd", *(self.tls.options() if self.tls else []),
                              f"--name={self._name}", f"--data-dir={self.folder / 'etcd'}",
-                             f"--listen-client-urls={self.url}",
+                             f"--listen-client-urls={self._listen}",
                              f"--advertise-client-urls={self.url}",
                              f"--listen-peer-urls={peer}",
                              f"--initial-advertise-peer-urls={peer}",

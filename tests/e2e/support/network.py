@@ -107,15 +107,17 @@ class _Namespaces:
 
 
 class Host:
-    def __init__(self, switch, number):
-        self.name = f"node{number}"
-        self.address = f"10.0.0.{number + 1}"
+    def __init__(self, switch, name, addresses):
+        """`addresses`: of all hosts, by their names."""
+        self.name = name
+        self.address = addresses[name]
         self.space = Workspace()
         self._switch = switch
         self._port = f"to-{self.name}"
         hosts = self.space.dir / "hosts"
         # As an installation of Debian leaves it: who asks for the own name gets the loopback.
-        hosts.write_text(f"127.0.0.1\tlocalhost\n127.0.1.1\t{self.name}\n")
+        known = {**addresses, "localhost": "127.0.0.1", name: "127.0.1.1"}
+        hosts.write_text("".join(f"{address}\t{one}\n" for one, address in known.items()))
         self._namespaces = _Namespaces(self.name, f"mount --bind {hosts} /etc/hosts")
         self.enter = self._namespaces.enter
         switch.run("ip", "link", "add", self._port, "type", "veth", "peer", "name", "eth0",
@@ -201,9 +203,8 @@ class Network:
         _end_leftovers()
         self._switch = _Namespaces("switch", "ip link add bridge type bridge; "
                                              "ip link set bridge up")
-        self.hosts = []
-        for number in range(hosts):
-            self.hosts.append(Host(self._switch, number))
+        addresses = {f"node{number}": f"10.0.0.{number + 1}" for number in range(hosts)}
+        self.hosts = [Host(self._switch, name, addresses) for name in addresses]
 
     def close(self):
         for host in self.hosts:
