@@ -77,6 +77,13 @@ TEST(RankCommand, AnythingElseIsStartedAsItIs) {
   EXPECT_EQ(command_of_rank(script, place, {false}).words, script);
 }
 
+TEST(RankCommand, NamesTheInterfaceThatOthersReach) {
+  const RankPlace place = {4, 2, "10.0.0.1", 2000, "10.0.0.3", "eth0"};
+  for (const Words& program : {Words{"./train"}, Words{"python3", "t.py"}}) {
+    EXPECT_EQ(command_of_rank(program, place, {}).variables.at("GLOO_SOCKET_IFNAME"), "eth0");
+  }
+}
+
 TEST(RankCommand, JobIsCalledAsItsProgram) {
   EXPECT_EQ(usual_job_name({"python3", "-u", "a b/my train.py", "x"}), "my-train.py");
   EXPECT_EQ(usual_job_name({"python3", "-m", "pkg.train"}), "pkg.train");

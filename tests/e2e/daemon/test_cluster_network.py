@@ -16,6 +16,21 @@ from support.network import Network, needs_network
 
 USER = pwd.getpwuid(os.geteuid()).pw_name
 RANK_SUM = [PYTHON, SCRIPTS / "rank_sum.py"]
+# Fill a link.
+SINK = """
+import socket
+server = socket.create_server(("", 9000))
+print("listens", flush=True)
+connection, _ = server.accept()
+while connection.recv(65536):
+    pass
+"""
+SOURCE = """
+import socket, sys
+connection = socket.create_connection((sys.argv[1], 9000))
+while True:
+    connection.sendall(bytes(65536))
+"""
 SHOW = ["/bin/sh", "-c", "echo $RANK of $WORLD_SIZE"]
 
 
@@ -90,8 +105,9 @@ class NetworkTest(EndToEndTest):
     def start_nodes(self, *hosts):
         for host in hosts:
             host.start_daemon()
-            joined = host.run(OPTILE, "cluster", "join", "--etcd", self.urls, "--socket",
-                              host.space.socket)
+        joining = [host.popen([OPTILE, "cluster", "join", "--etcd", self.urls, "--socket",
+                               host.space.socket]) for host in hosts]
+        for host, joined in zip(hosts, map(finish, joining)):
             self.assertEqual(0, joined.code, joined)
             self.assertIn(f"node {host.name} ({host.address}) is a member", joined.stdout)
         self.wait_for_members(*self.hosts)
@@ -166,7 +182,7 @@ class NetworkTest(EndToEndTest):
 class OwnNames(NetworkTest):
     """A machine's name means 127.0.1.1 to itself, as Debian's installer leaves it."""
 
-    def test_node_where_etcd_runs_has_an_address_for_the_others(self):
+    def test_node_where_etcd_runs_has_an_address_for_the_others(self):  # fault: F57
         self.start_etcd(self.hosts[0])
         self.urls = "http://node0:2379"
         self.start_nodes(*self.hosts)
@@ -272,13 +288,28 @@ class FaultyLinks(NetworkTest):
             last = seen
             self.assertLess(seen, 60, "nothing is read any more")
 
-    def test_node_behind_a_narrow_link_stays_and_has_its_rank(self):
+    def test_node_behind_a_narrow_link_stays_and_has_its_rank(self):  # fault: F56
         narrow = self.hosts[0]
         narrow.narrow("32kbit")
         samples = self.sample_leaders()
         self.rounds_of_membership(narrow, 6)
         launched = [self.launch(host, "--no-torchrun", command=RANK_SUM) for host in self.hosts]
         self.assert_ranks_add_up(launched)
+        self.assertEqual((self.leader, self.epoch), self.wait_for_members(*self.hosts))
+        self.assert_never_two_leaders(samples)
+
+    def test_node_behind_a_full_link_says_so_and_comes_back(self):  # fault: F56
+        full = self.others(self.stays, self.leader)[0]
+        full.narrow("32kbit")
+        samples = self.sample_leaders()
+        sink = self.stays.popen([PYTHON, "-c", SINK])
+        read_until(sink, "listens")
+        source = full.popen([PYTHON, "-c", SOURCE, self.stays.address])
+        self.wait_for_members(*self.others(full))
+        wait_until(lambda: self.status(full)["state"] == "unreachable", "its lease to end")
+        self.assertIn("no answer in time", self.status(full)["messages"][0])
+        source.kill()
+        full.restore()
         self.assertEqual((self.leader, self.epoch), self.wait_for_members(*self.hosts))
         self.assert_never_two_leaders(samples)
 
@@ -385,12 +416,12 @@ class TrainingOverNetwork(NetworkTest):
             for loss, other in zip(expected, losses):
                 self.assertAlmostEqual(loss, other, delta=1e-5 * max(1, abs(loss)))
 
-    def test_losses_are_the_same_when_a_link_becomes_narrow(self):
+    def test_losses_are_the_same_when_a_link_becomes_narrow(self):  # fault: F56
         for host in self.ranks:
             host.narrow("10mbit")
         self.train(lambda host: host.narrow("1mbit"))
 
-    def test_training_goes_on_when_a_host_was_cut_off(self):
+    def test_training_goes_on_when_a_host_was_cut_off(self):  # fault: F56
         def restore(host):
             # Sent again and again, later each time.
             wait_until(lambda: host.packets_lost() >= 5, "its packets to be lost")

@@ -7,6 +7,7 @@ killed: the kernel does that for what the test has started, the next network for
 """
 import contextlib
 import ctypes
+import functools
 import os
 import pathlib
 import re
@@ -17,7 +18,9 @@ import unittest
 
 from support.harness import Workspace, finish, wait_until
 
-_OWNER = "NETWORK_TEST_OWNER"  # in the environment of all that runs on a host: the test's pid
+# In the environment of all that runs on a host: the test's pid, and in which namespace of pids.
+_OWNER = "NETWORK_TEST_OWNER"
+_PIDS = os.readlink("/proc/self/ns/pid")
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -27,6 +30,7 @@ def _run(command):
     assert done.returncode == 0, (command, done.stderr)
 
 
+@functools.lru_cache(None)
 def _why_not():
     """Why there are no networks here; "" where there are."""
     if os.geteuid() != 0:
@@ -54,7 +58,8 @@ def _end_leftovers():
         with contextlib.suppress(OSError, ValueError):
             for one in (entry / "environ").read_bytes().split(b"\0"):
                 name, _, owner = one.decode(errors="replace").partition("=")
-                if name == _OWNER and not pathlib.Path("/proc", owner).exists():
+                pids, _, pid = owner.partition(" ")
+                if (name, pids) == (_OWNER, _PIDS) and not pathlib.Path("/proc", pid).exists():
                     os.kill(int(entry.name), signal.SIGKILL)
 
 
@@ -74,7 +79,7 @@ class _Namespaces:
     def enter(self, command):
         """`command` there; it dies with the thread that starts it."""
         return ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--target={self.pid}", "--net",
-                "--uts", "--mount", "env", f"{_OWNER}={os.getpid()}", *map(str, command)]
+                "--uts", "--mount", "env", f"{_OWNER}={_PIDS} {os.getpid()}", *map(str, command)]
 
     def run(self, *command):
         _run(self.enter(command))
