@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
+#include <ctime>
 #include <memory>
 #include <utility>
 
@@ -56,6 +57,14 @@ Rights rights_of(const Config& config) {
       unmapped_uid(base::read_text_file("/proc/self/uid_map").value_or(""),
                    base::read_text_file("/proc/sys/kernel/overflowuid").value_or(""));
   return Rights(settings);
+}
+
+// A node's lease ends in etcd while the node is suspended.
+uint64_t time_since_boot_ns() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * UINT64_C(1000000000) +
+         static_cast<uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -183,7 +192,7 @@ void Daemon::make_cluster(const perfmodel::Machine& machine) {
   const ClusterMachine told = {static_cast<int>(machine.cores.size()),
                                static_cast<int>(machine.tiles.size()), pages * page_bytes};
   cluster_ = std::make_unique<Cluster>(
-      io_, Cluster::Dependencies{told, clocks_.monotonic_ns,
+      io_, Cluster::Dependencies{told, time_since_boot_ns,
                                  [this](const std::string& line) { log_->info(line); },
                                  [this] { update_idle_timer(); }});
 }

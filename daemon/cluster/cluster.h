@@ -55,7 +55,7 @@ class Cluster {
  public:
   struct Dependencies {
     ClusterMachine machine;
-    std::function<uint64_t()> monotonic_ns;
+    std::function<uint64_t()> monotonic_ns;  // goes on while the machine is suspended
     std::function<void(const std::string& line)> write_log;
     std::function<void()> changed;  // joined() or has_local_plans() may be another now
   };

@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import signal
+import socket
 import threading
 import time
 import unittest
@@ -103,13 +104,16 @@ class NetworkTest(EndToEndTest):
         self.urls = ",".join(member.url for member in self.members.values())
 
     def start_nodes(self, *hosts):
+        """The first one leads if nobody does yet."""
         for host in hosts:
             host.start_daemon()
-        joining = [host.popen([OPTILE, "cluster", "join", "--etcd", self.urls, "--socket",
-                               host.space.socket]) for host in hosts]
-        for host, joined in zip(hosts, map(finish, joining)):
-            self.assertEqual(0, joined.code, joined)
-            self.assertIn(f"node {host.name} ({host.address}) is a member", joined.stdout)
+        for together in (hosts[:1], hosts[1:]):
+            joining = [host.popen([OPTILE, "cluster", "join", "--etcd", self.urls, "--socket",
+                                   host.space.socket]) for host in together]
+            for host, joined in zip(together, map(finish, joining)):
+                self.assertEqual(0, joined.code, joined)
+                self.assertIn(f"node {host.name} ({host.address}) is a member", joined.stdout)
+            wait_until(lambda: self.status(hosts[0])["leader"], "a leader")
         self.wait_for_members(*self.hosts)
 
     def sample_leaders(self):
@@ -166,9 +170,9 @@ class NetworkTest(EndToEndTest):
         self.assertEqual(0, ended.code, ended)
         self.assertEqual("", ended.stderr)
 
-    def launch(self, host, *options, command, nodes=3):
+    def launch(self, host, *options, command, nodes=3, env=None):
         return host.popen([OPTILE, "launch", "--socket", host.space.socket, "--etcd", self.urls,
-                           "--nodes", nodes, *options, "--", *command])
+                           "--nodes", nodes, *options, "--", *command], env)
 
     def assert_ranks_add_up(self, launches):
         """Of programs that are rank_sum.py."""
@@ -192,9 +196,20 @@ class OwnNames(NetworkTest):
         self.assert_ranks_add_up([first, *(self.launch(host, "--no-torchrun", command=RANK_SUM)
                                            for host in self.hosts[1:])])
 
+    def test_interface_that_the_user_names_stays(self):
+        self.start_etcd(self.hosts[0])
+        hosts = self.hosts[:2]
+        for host in hosts:
+            host.start_daemon()
+        show = ["/bin/sh", "-c", "echo $GLOO_SOCKET_IFNAME"]
+        ended = [finish(one) for one in [
+            self.launch(host, command=show, nodes=2, env=env)
+            for host, env in zip(hosts, ({}, {"GLOO_SOCKET_IFNAME": "mine"}))]]
+        self.assertEqual(["eth0\n", "mine\n"], [one.stdout for one in ended], ended)
+
 
 @needs_network
-class LostNodes(NetworkTest):
+class LostHosts(NetworkTest):
     """Each host has a member of etcd, which goes with it."""
 
     def setUp(self):
@@ -219,15 +234,6 @@ class LostNodes(NetworkTest):
         self.assertEqual({self.epoch: {self.leader.name}, epoch: {leader.name}},
                          samples.leaders())
 
-    def test_leader_that_was_stopped_leads_no_more(self):  # fault: F53
-        samples = self.sample_leaders()
-        self.leader.stop()
-        leader, epoch = self.wait_for_members(*self.others(self.leader))
-        self.assertEqual(self.epoch + 1, epoch)
-        self.leader.resume()
-        self.assertEqual((leader, epoch), self.wait_for_members(*self.hosts))
-        self.assert_never_two_leaders(samples)
-
     def test_leader_that_was_cut_off_comes_back(self):  # fault: F53
         program = self.start_program(self.leader)
         samples = self.sample_leaders()
@@ -247,8 +253,9 @@ class LostNodes(NetworkTest):
 
 
 @needs_network
-class FaultyLinks(NetworkTest):
-    """etcd is on one host, which stays."""
+class LostNodes(NetworkTest):
+    """etcd is on one host, which stays. A member of etcd that is stopped while it leads may end
+    all leases when it goes on (etcd 15247), and so make the next epoch."""
 
     def setUp(self):
         super().setUp()
@@ -257,6 +264,20 @@ class FaultyLinks(NetworkTest):
         self.start_nodes(*self.hosts)
         self.leader, self.epoch = self.wait_for_members(*self.hosts)
 
+    def test_leader_that_was_stopped_leads_no_more(self):  # fault: F53
+        samples = self.sample_leaders()
+        self.leader.stop()
+        leader, epoch = self.wait_for_members(*self.others(self.leader))
+        self.assertEqual(self.epoch + 1, epoch)
+        with socket.socket(socket.AF_UNIX) as question:  # lies there until it goes on
+            question.connect(str(self.leader.space.socket))
+            question.sendall(b"GET /v1/cluster HTTP/1.1\r\nHost: l\r\nConnection: close\r\n\r\n")
+            self.leader.resume()
+            answer = question.makefile("rb").read().partition(b"\r\n\r\n")[2]
+        self.assertFalse(json.loads(answer)["leads"])
+        self.assertEqual((leader, epoch), self.wait_for_members(*self.hosts))
+        self.assert_never_two_leaders(samples)
+
     def test_nodes_that_are_cut_off_in_one_direction_come_back(self):  # fault: F53
         deaf, mute = self.others(self.stays)
         programs = [self.start_program(host) for host in (deaf, mute)]
@@ -264,7 +285,7 @@ class FaultyLinks(NetworkTest):
         deaf.cut(sending=False)
         mute.cut(receiving=False)
         leader, epoch = self.wait_for_members(self.stays)
-        self.assertEqual(self.epoch + (leader is not self.leader), epoch)
+        self.assertEqual(self.epoch + 1, epoch)
         for host in (deaf, mute):
             alone = self.status(host)
             self.assertEqual(("unreachable", False), (alone["state"], alone["leads"]), host.name)

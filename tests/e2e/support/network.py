@@ -196,7 +196,6 @@ class Host:
             self._switch.run("tc", "qdisc", "replace", "dev", self._port, "root", *kind)
 
     def close(self):
-        self.restore()
         self._namespaces.close()
         self.space.close()
 
