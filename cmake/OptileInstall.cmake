@@ -27,6 +27,7 @@ install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/changes.py
+              bindings/python/optile/distributed/kept_layers.py
               bindings/python/optile/distributed/kept_state.py
               bindings/python/optile/distributed/layers.py
               bindings/python/optile/distributed/links.py

@@ -4,8 +4,8 @@ operators placed by optile.distributed, with both cores free and with one shared
 
     bench/distributed/placed_branches.py --python PYTHON --rounds 5
 
-Rounds are interleaved. Needs a PyTorch of version 2, gloo, two cores, and `optile` in PATH. Images of
-Inception-v3 have at least 75 rows: `--model inception_v3 --size 75 --batch 8`.
+Rounds are interleaved. Needs a PyTorch of version 2, gloo, two cores, and `optile` in PATH. Images
+of Inception-v3 have at least 75 rows: `--model inception_v3 --size 75 --batch 8`.
 """
 
 from __future__ import annotations

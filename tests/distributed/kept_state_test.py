@@ -31,15 +31,35 @@ class Keeping(unittest.TestCase):
         return list((self.root / f"optile-state-{os.getuid()}").iterdir())
 
     def test_finds_what_was_kept_in_the_same_launch(self):
-        self.assertIsNone(self.keeper().found())
+        self.assertEqual([], self.keeper().found())
         self.keeper().keep(7, {"model": {}})
         self.keeper().keep(8, self.state)
-        found = self.keeper().found()
+        found, = self.keeper().found()
         self.assertEqual(8, found.step)
         self.assertTrue(torch.equal(self.state["model"]["weight"], found.state["model"]["weight"]))
         self.assertEqual([{"epoch": 3}], found.state["stateful"])
         with mock.patch.dict("os.environ", {"LOCAL_RANK": "1"}):
-            self.assertIsNone(self.keeper().found())
+            self.assertEqual([], self.keeper().found())
+
+    def test_keeps_the_former_state_where_asked(self):
+        keeper = kept_state.StateKeeper(lambda: 0.0, former=True)
+        for step in (7, 8, 9):
+            keeper.keep(step, self.state)
+        found = kept_state.StateKeeper(lambda: 0.0, former=True).found()
+        self.assertEqual([9, 8], [one.step for one in found])
+        keeper.forget()
+        self.assertEqual([], self.launches())
+
+    def test_nothing_is_kept_where_a_rank_cannot_keep_its_part(self):
+        for kept, expected in ((0.0, 100), (1.0, None)):
+            keeper = kept_state.StateKeeper(lambda: 0.0)
+            keeper.begin_at(4)
+            for step in (5, 6, 7):
+                keeper.keep_where_due(step, 2.0, lambda: self.state,
+                                      lambda mine: [mine, [2.0, 2.0, kept]], all_needed=True)
+            self.assertEqual(expected, keeper.every)
+        self.assertIn("another rank cannot keep", keeper.reason)
+        self.assertEqual([], keeper.found())
 
     def test_is_for_the_user_alone(self):
         self.keeper().keep(1, self.state)
@@ -49,7 +69,7 @@ class Keeping(unittest.TestCase):
         launch.parent.chmod(0o755)
         refused = self.keeper()
         self.assertIn("is not this user's alone", refused.reason)
-        self.assertIsNone(refused.found())
+        self.assertEqual([], refused.found())
         self.assertEqual(0.0, refused.keep(2, self.state))
 
     def test_removes_what_ended_launches_left(self):
@@ -70,7 +90,7 @@ class Keeping(unittest.TestCase):
         file, = launch.iterdir()
         file.write_bytes(file.read_bytes()[:100])
         keeper = self.keeper()
-        self.assertIsNone(keeper.found())
+        self.assertEqual([], keeper.found())
         self.assertIn(str(file), keeper.reason)
 
     def test_without_room_nothing_is_kept(self):

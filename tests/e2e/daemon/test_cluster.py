@@ -154,14 +154,16 @@ class NodeLaunch(ClusterTest):
         self.assertEqual([0, 0], [one.code for one in ended], ended)
         self.assertEqual(["rank 0: 3", "rank 1: 3"], sorted(one.stdout.strip() for one in ended))
 
-    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
-    def test_training_goes_on_behind_a_lost_rank(self):
+    def assert_goes_on_behind_a_lost_rank(self, script, *options):
+        """What is trained is what a training without a loss trains."""
         self.space.start_daemon()
-        program = [WHEEL_PYTHON, SCRIPTS / "distributed_train.py", "--steps", 20, "--output",
-                   self.space.dir / "rank"]
-        alone = json.loads(finish(self.space.popen(program)).stdout)
+        program = [WHEEL_PYTHON, SCRIPTS / script, "--steps", 20, "--output",
+                   self.space.dir / "rank", *options]
+        path = {"PATH": f"{OPTILE.parent}:{os.environ['PATH']}"}
+        self.assertEqual(0, finish(self.space.popen(program)).code)
+        alone = json.loads((self.space.dir / "rank.0").read_text())
         ended = [finish(one) for one in [
-            self.launch("--max-restarts", 1, command=[*program, "--lost-rank", 1])
+            self.launch("--max-restarts", 1, command=[*program, "--lost-rank", 1], env=path)
             for _ in range(2)]]
         self.assertEqual([0, 0], [one.code for one in ended], ended)
         for rank in range(2):
@@ -174,6 +176,19 @@ class NodeLaunch(ClusterTest):
                 self.assertEqual(len(expected), len(after[part]))
                 for one, other in zip(expected, after[part]):
                     self.assertAlmostEqual(one, other, delta=1e-5)
+
+    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
+    def test_training_goes_on_behind_a_lost_rank(self):
+        self.assert_goes_on_behind_a_lost_rank("distributed_train.py")
+
+    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
+    def test_pipeline_goes_on_behind_a_lost_rank(self):
+        self.assert_goes_on_behind_a_lost_rank(
+            "pipeline_train.py", "--micro-batches", 4, "--layers", 8, "--optimizer", "adam")
+
+    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
+    def test_placement_goes_on_behind_a_lost_rank(self):
+        self.assert_goes_on_behind_a_lost_rank("placement_train.py", "--optimizer", "adam")
 
     def test_restarts_are_refused_where_there_is_no_torchrun(self):
         ended = finish(self.launch("--max-restarts", 1, command=self.SHOW))

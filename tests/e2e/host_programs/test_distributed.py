@@ -176,6 +176,8 @@ class DistributedPlacement(DistributedTest):
     def assert_followed_slow_rank(self, report, slow):
         """Units left the rank while it was slow, and came back."""
         self.assertEqual([True, True], [one["kept"] for one in report["changes"]])
+        self.assertEqual(list(report["placement"].values()),
+                         report["changes"][-1]["after"]["owners"])
         before, meanwhile, after = (list(one.values()).count(slow) for one in report["placements"])
         self.assertLess(meanwhile, before)
         self.assertLess(meanwhile, after)

@@ -4,7 +4,9 @@ what was trained, as JSON.
 
 pipeline_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes so many times as
 long for a layer, in the middle third of the steps. Time is that of a clock which computing alone
-moves. With --stay it ends when its input does.
+moves. With --stay it ends when its input does. With --lost-rank RANK each rank keeps its part of the
+training, and that rank is killed after half of the steps, unless torchrun has started it again.
+With --output it prints to a file of each rank.
 """
 import argparse
 import json
@@ -19,7 +21,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from played_training import (  # noqa: E402
-    PlayedClock, Timed, made_optimizer, norms, state_norms)
+    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms)
 
 BATCH, WIDTH = 24, 16
 
@@ -79,6 +81,8 @@ def main():
     parser.add_argument("--micro-batches", type=int)
     parser.add_argument("--stay", action="store_true")
     parser.add_argument("--boundaries", type=int, nargs="*")
+    parser.add_argument("--lost-rank", type=int)
+    parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     parser.add_argument("--model", default="sequential",
                         choices=("sequential", "told", "hidden", "mixed"))
@@ -105,9 +109,13 @@ def main():
     model, optimizer = od.prepare(
         model, optimizer, nn.functional.mse_loss, (data[0], target[0]), plan="pipeline",
         micro_batches=options.micro_batches, schedule=options.schedule,
-        boundaries=options.boundaries, clock=clock)
+        boundaries=options.boundaries, keep=options.lost_rank is not None, stateful=[slower],
+        clock=clock)
+    first_life = od.steps_done() == 0
     losses, reports = [], []
-    for number in range(options.steps):
+    for number in range(od.steps_done(), options.steps):
+        if first_life and rank == options.lost_rank and number == options.steps // 2:
+            kill_self()
         slow = options.steps // 3 <= number < 2 * options.steps // 3
         clock.factor = options.slow_factor if slow and rank == options.slow_rank else 1.0
         losses.append(float(od.step(data[number % 8], target[number % 8])))
@@ -115,13 +123,13 @@ def main():
         reports.append(od.report())
     own = [number for number, one in enumerate(state_norms(optimizer, model)) if one]
     od.gather_model()
-    print(json.dumps({
+    report({
         "losses": losses, **reports[-1],
         "boundaries_seen": [one.get("boundaries") for one in reports],
         "stateful": own, "weights": norms(model.parameters()),
         "rows_seen": [int(one) for one in model.buffers()],
         "states": state_norms(optimizer, model),
-    }), flush=True)
+    }, options.output)
     if options.stay:
         sys.stdin.read()
 

@@ -4,7 +4,9 @@ what was changed and what was trained, as JSON.
 
 placement_train.py --steps N: so many steps. With --slow-rank RANK --slow-factor F: three phases, in
 the middle one of which that rank takes so many times as long; each ends N steps after the
-placement was changed. Time is that of a clock which computing alone moves.
+placement was changed. Time is that of a clock which computing alone moves. With --lost-rank RANK
+each rank keeps its part of the training, and that rank is killed after half of the steps, unless
+torchrun has started it again. With --output it prints to a file of each rank.
 """
 import argparse
 import json
@@ -20,7 +22,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from played_training import (  # noqa: E402
-    PlayedClock, Timed, made_optimizer, norms, state_norms)
+    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms)
 
 BATCH, WIDTH, CLASSES = 12, 8, 4
 MOST_STEPS = 20_000  # of a phase that waits for a change
@@ -145,6 +147,8 @@ def main():
     parser.add_argument("--width", type=int, nargs="*", default=[WIDTH])
     parser.add_argument("--placement")
     parser.add_argument("--graph")
+    parser.add_argument("--lost-rank", type=int)
+    parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
     rank = int(os.environ.get("RANK", "0"))
     torch.set_num_threads(1)
@@ -162,28 +166,29 @@ def main():
         group["lr"] /= 100  # many steps, in which rounding may not grow
     model, optimizer = od.prepare(
         model, optimizer, nn.functional.cross_entropy, (data[0], target[0]), plan="placement",
-        placement=options.placement, clock=CLOCK)
+        placement=options.placement, keep=options.lost_rank is not None, clock=CLOCK)
     if options.graph and rank == 0:
         od.save_graph(options.graph)
+    done = first = od.steps_done()
     losses, placements = [], []
     phases = Phases(options)
     while not phases.over:
+        if first == 0 and rank == options.lost_rank and done == options.steps // 2:
+            kill_self()
         CLOCK.factor = phases.factor if rank == options.slow_rank else 1.0
-        number = len(losses) % 8
-        losses.append(float(od.step(data[number], target[number])))
-        report = od.report()
-        if not placements or report.get("placement") != placements[-1]:
-            placements.append(report.get("placement"))
-        phases.stepped(len(losses), report["changes"])
+        losses.append(float(od.step(data[done % 8], target[done % 8])))
+        done += 1
+        told = od.report()
+        if not placements or told.get("placement") != placements[-1]:
+            placements.append(told.get("placement"))
+        phases.stepped(done, told["changes"])
     own = [number for number, one in enumerate(state_norms(optimizer, model)) if one]
     od.gather_model()
-    report["changes"] = [{name: one[name] for name in ("step", "predicted", "measured", "kept")}
-                         for one in report["changes"]]
-    print(json.dumps({
-        "losses": losses, **report, "placements": placements, "stateful": own,
+    report({
+        "losses": losses, **told, "placements": placements, "stateful": own,
         "weights": norms(model.parameters()), "buffers": norms(model.buffers()),
         "states": state_norms(optimizer, model),
-    }), flush=True)
+    }, options.output)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from .changes import WindowMedians
-from .kept_state import StateKeeper, steps_between
+from .kept_state import StateKeeper
 from .layers import Clock, LossFunction
 from .moves import Broadcast
 from .plan_record import PlanInForce, RankTimes
@@ -44,8 +44,6 @@ from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .shares import ShareController, Window, divide
 
 __all__ = ["prepare", "step", "steps_done", "report", "gather_model", "save_graph"]
-
-_FIRST_KEPT = 3  # steps: then the optimizer has its state, and a step's time is a usual one
 
 
 def _rows_of(batch: Any, begin: int, end: int) -> Any:
@@ -175,7 +173,7 @@ class _Training:
         """Collective: all go on from the last step whose state some rank has."""
         if self._keeper is None:
             return
-        found = self._keeper.found()
+        found = next(iter(self._keeper.found()), None)
         mine = found.step if found is not None else 0
         steps = gather_objects(mine) if self.ranks > 1 else [mine]
         last = max(steps)
@@ -194,22 +192,13 @@ class _Training:
         if len(state["shares"]) == self.ranks:
             self.controller.shares = state["shares"]
         self.steps = self._resumed_from = last
+        self._keeper.begin_at(last)
 
     def _keep(self) -> None:
         """As the program has left it behind the last step, its own objects among it."""
-        keeper = self._keeper
-        if keeper is None:
-            return
-        since = self.steps - (self._resumed_from or 0)
-        if keeper.every is not None:
-            if self.steps % keeper.every == 0:
-                keeper.keep(self.steps, self._state())
-        elif since == _FIRST_KEPT:
-            mine = [keeper.keep(self.steps, self._state()), self._last_seconds]
-            every = gather_numbers(mine) if self.ranks > 1 else [mine]
-            if keeper.kept_step is not None:
-                slowest = [max(numbers) for numbers in zip(*every)]
-                keeper.every = steps_between(*slowest)
+        if self._keeper is not None:
+            gather = gather_numbers if self.ranks > 1 else lambda mine: [list(mine)]
+            self._keeper.keep_where_due(self.steps, self._last_seconds, self._state, gather)
 
     def _note_alone(self, seconds: float) -> None:
         medians = self._medians.add((seconds,))
@@ -252,6 +241,7 @@ _training: Optional[_Prepared] = None
 def _pipeline(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
+    keep: bool, stateful: Sequence[Any],
 ) -> _Prepared:  # fmt: skip
     if importlib.util.find_spec("torch.distributed.pipelining") is None:
         raise RuntimeError(
@@ -264,16 +254,17 @@ def _pipeline(
     count = len(layers.layers_of(model))
     pipeline.check_example(example, schedule, boundaries, ranks, count)
     if ranks == 1:
-        return _Training(model, optimizer, loss_fn, clock, False, ())
+        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
     _check_models_agree(model)
     return pipeline.PipelineTraining(
-        model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
-    )
+        model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,
+        stateful,
+    )  # fmt: skip
 
 
 def _placed(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock, placement: Optional[str],
+    clock: Clock, placement: Optional[str], keep: bool, stateful: Sequence[Any],
 ) -> _Prepared:  # fmt: skip
     if _version() < (2, 0):
         raise RuntimeError(
@@ -282,9 +273,11 @@ def _placed(
     from . import placed
 
     if not dist.is_initialized() or dist.get_world_size() == 1:
-        return _Training(model, optimizer, loss_fn, clock, False, ())
+        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
     _check_models_agree(model)
-    return placed.PlacementTraining(model, optimizer, loss_fn, example, clock, placement)
+    return placed.PlacementTraining(
+        model, optimizer, loss_fn, example, clock, placement, keep, stateful
+    )
 
 
 def _version() -> Tuple[int, ...]:
@@ -317,21 +310,22 @@ def prepare(
     With `keep`, the state of the training is kept in memory of each node every few steps, and where
     torchrun starts ranks again, this loads it: go on with the batch steps_done(). `stateful`: what
     else belongs to it and has state_dict() and load_state_dict(), such as a schedule of learning
-    rates. With plan="data" only (ValueError)."""
+    rates. Of a pipeline and a placement each rank keeps what it trains."""
     global _training
     if plan not in ("data", "pipeline", "placement"):
         raise ValueError(f'a plan is "data", "pipeline" or "placement", and not {plan!r}')
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
-    if plan != "data" and keep:
-        raise ValueError(f"the state of a {plan} is not kept: gather_model(), and save it yourself")
     if plan == "placement":
-        _training = _placed(model, optimizer, loss_fn, example, clock, placement)
+        _training = _placed(
+            model, optimizer, loss_fn, example, clock, placement, keep, stateful
+        )
         return model, optimizer
     if plan == "pipeline":
         _training = _pipeline(
-            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
-        )
+            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,
+            stateful,
+        )  # fmt: skip
         return model, optimizer
     training = _Training(model, optimizer, loss_fn, clock, keep, stateful)
     divide(training.controller.shares, _length(example))

@@ -15,13 +15,14 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 
 _ROOT = Path("/dev/shm")
 _LEAST_ROOM = 3  # times the state: its successor, and as much again twice for others
 _MOST_COST = 0.01  # of the time of the steps in between
+_FIRST_KEPT = 3  # steps: then the optimizer has its state, and a step's time is a usual one
 
 
 def _started(pid: int) -> Optional[str]:
@@ -70,13 +71,17 @@ class Kept:
 
 
 class StateKeeper:
-    """Of one rank. Where there is no place for it, it keeps nothing, and `reason` says why."""
+    """Of one rank. Where there is no place for it, it keeps nothing, and `reason` says why. With
+    `former`, the last state but one is kept too: ranks that have a part each need one of the same
+    step, and one of them may be lost while it keeps its own."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], former: bool = False) -> None:
         self.every: Optional[int] = None  # steps; None: not known yet, or nothing is kept
         self.kept_step: Optional[int] = None
         self.reason = ""
         self._clock = clock
+        self._keeps_former = former
+        self._began_at = 0
         self._file: Optional[Path] = None
         atexit.register(self._end)
         launch = os.getppid()
@@ -91,16 +96,47 @@ class StateKeeper:
         except (OSError, ValueError) as error:
             self.reason = str(error)
 
-    def found(self) -> Optional[Kept]:
-        """What an earlier process in this one's place has kept, in the same launch."""
-        if self._file is None or not self._file.exists():
-            return None
+    def found(self) -> List[Kept]:
+        """What an earlier process in this one's place has kept, in the same launch; the latest
+        first."""
+        files = [] if self._file is None else [self._file, self._former(self._file)]
+        read = (self._read(one) for one in files if one.exists())
+        return [one for one in read if one is not None]
+
+    @staticmethod
+    def _former(file: Path) -> Path:
+        return file.with_suffix(".former")
+
+    def _read(self, file: Path) -> Optional[Kept]:
         try:
-            read = torch.load(self._file, weights_only=True)
+            read = torch.load(file, weights_only=True)
             return Kept(read["step"], read["state"])
         except Exception as error:  # whatever a file that is no longer whole makes it raise
-            self.reason = f"{self._file}: {error}"
+            self.reason = f"{file}: {error}"
             return None
+
+    def begin_at(self, step: int) -> None:
+        """This process begins behind that step."""
+        self._began_at = step
+
+    def keep_where_due(
+        self, step: int, step_seconds: float, state: Callable[[], Dict[str, Any]],
+        gather: Callable[[Sequence[float]], List[List[float]]], all_needed: bool = False,
+    ) -> None:  # fmt: skip
+        """Behind every step. Collective once, by `gather`: how often is decided by the slowest
+        rank. With `all_needed`, nothing is kept where a rank cannot keep its part."""
+        if self.every is not None:
+            if step % self.every == 0:
+                self.keep(step, state())
+        elif step - self._began_at == _FIRST_KEPT:
+            took = self.keep(step, state())
+            every = gather([took, step_seconds, float(self.kept_step is None)])
+            if all_needed and any(one[2] for one in every):
+                self.reason = self.reason or "another rank cannot keep its part"
+                self.forget()
+            elif self.kept_step is not None:
+                slowest = [max(numbers) for numbers in zip(*every)]
+                self.every = steps_between(*slowest[:2])
 
     def keep(self, step: int, state: Dict[str, Any]) -> float:
         """Returns how many seconds it took."""
@@ -112,6 +148,8 @@ class StateKeeper:
             if shutil.disk_usage(_ROOT).free < _LEAST_ROOM * _bytes(state):
                 raise OSError(f"{_ROOT} has not {_LEAST_ROOM} times the room that the state takes")
             torch.save({"step": step, "state": state}, successor)
+            if self._keeps_former and self._file.exists():
+                self._file.replace(self._former(self._file))
             successor.replace(self._file)
             self.kept_step = step
         except (OSError, RuntimeError) as error:  # PyTorch's own for a full file system
@@ -124,6 +162,7 @@ class StateKeeper:
         """Nothing is kept from here on."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
+            self._former(self._file).unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # other ranks have theirs in it
                 self._file.parent.rmdir()
             self._file = None

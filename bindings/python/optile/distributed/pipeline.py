@@ -15,6 +15,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
 from .changes import WindowMedians
+from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
@@ -87,7 +88,7 @@ class PipelineTraining:
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
         example: Tuple[torch.Tensor, torch.Tensor], clock: Clock, micro_batches: Optional[int],
-        schedule: str, boundaries: Optional[Sequence[int]],
+        schedule: str, boundaries: Optional[Sequence[int]], keep: bool, stateful: Sequence[Any],
     ) -> None:  # fmt: skip
         self.model = model
         self._optimizer = optimizer
@@ -97,13 +98,13 @@ class PipelineTraining:
         self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
         self._layers = layers_of(model)
         self._rows = len(example[0])
-        self.steps = 0
         self._medians = WindowMedians()
+        self._last_seconds = 0.0
         counts = self._counts(micro_batches)
         given = None if boundaries is None else tuple(boundaries)
         _check_options_agree((schedule, counts, given, self._rows))
-        for layer in self._layers:
-            pass_layer(layer, optimizer, Broadcast(0))
+        self._kept = KeptLayers(self._layers, optimizer, stateful, clock, keep)
+        self.steps = self._kept.begin()
         x, y = example
         warm_ups = {
             count: warm_up(model, loss_fn, x[: len(x) // count], y[: len(y) // count], clock)
@@ -170,6 +171,7 @@ class PipelineTraining:
     def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if len(x) != self._rows or len(y) != self._rows:
             raise ValueError(f"a batch of {len(x)} rows, where the example had {self._rows}")
+        self._kept.keep(self.steps, self._last_seconds, self._own_layers())
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)
         first, last = self._rank == 0, self._rank == self._ranks - 1
@@ -187,9 +189,10 @@ class PipelineTraining:
         updated = self._clock()
         passed.wait()
         self.steps += 1
+        self._last_seconds = self._clock() - begin
         count = self.controller.plan.micro_batches
         self._note((self._stage.forward_seconds / count, self._stage.backward_seconds / count,
-                    updated - updating, self._clock() - begin))  # fmt: skip
+                    updated - updating, self._last_seconds))  # fmt: skip
         return loss
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:
@@ -235,6 +238,7 @@ class PipelineTraining:
             "rank": self._rank,
             "steps": self.steps,
             "schedule": self._schedule_name,
+            **self._kept.report(),
             **asdict(self.controller.plan),
             "predicted_seconds": self.controller.predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 
 from .changes import WindowMedians
+from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction
 from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
@@ -176,7 +177,8 @@ class PlacementTraining:
 
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        example: Tuple[Any, Any], clock: Clock, placement: Optional[str],
+        example: Tuple[Any, Any], clock: Clock, placement: Optional[str], keep: bool,
+        stateful: Sequence[Any],
     ) -> None:  # fmt: skip
         self.model = model
         self._optimizer = optimizer
@@ -187,8 +189,8 @@ class PlacementTraining:
         self._graph = _graph_of(self._units)
         self._check_ranks_agree(placement)
         self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
-        for held in self._held:
-            pass_layer(held, optimizer, Broadcast(0))
+        self._kept = KeptLayers(self._held, optimizer, stateful, clock, keep)
+        self.steps = self._kept.begin()
         self._nodes = gather_objects(node_name())
         costs = self._measured(model, example)
         elements = [sum(one.numel() for one in held.parameters()) for held in self._held]
@@ -196,12 +198,12 @@ class PlacementTraining:
             self._graph, costs, elements, self._first_placement(costs, placement),
             placement is not None,
         )
-        own = self.controller.plan.owners
+        own = self._own_units()
         for unit, held in enumerate(self._held):
-            if own[unit] != self._rank:
+            if unit not in own:
                 forget_layer(held, optimizer)
-        self.steps = 0
         self._medians = WindowMedians()
+        self._last_seconds = 0.0
         self._search = BackgroundSearch() if self._rank == 0 else None
         self._teller = PlanTeller(self._nodes)
         self._tell([], None)
@@ -246,6 +248,10 @@ class PlacementTraining:
             raise RuntimeError(message)
         return Placement(tuple(owners))
 
+    def _own_units(self) -> List[int]:
+        owners = self.controller.plan.owners
+        return [unit for unit, owner in enumerate(owners) if owner == self._rank]
+
     def _build(self) -> None:
         """What this rank does under the placement in force."""
         order, owners = self.controller.schedule.order, self.controller.plan.owners
@@ -257,6 +263,7 @@ class PlacementTraining:
         self._probe_seconds = 0.0
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
+        self._kept.keep(self.steps, self._last_seconds, self._own_units())
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)
         loss = self._runner.run(x, y)
@@ -269,9 +276,10 @@ class PlacementTraining:
         updated = self._clock()
         passed.wait()
         self.steps += 1
+        self._last_seconds = self._clock() - begin
         forward = self._runner.forward_seconds if self._probed is None else self._probe_seconds
         self._note((forward, self._runner.backward_seconds,
-                    updated - updating, self._clock() - begin))  # fmt: skip
+                    updated - updating, self._last_seconds))  # fmt: skip
         return loss
 
     def _probe(self, x: Any, y: Any) -> None:
@@ -335,9 +343,10 @@ class PlacementTraining:
         return {
             "rank": self._rank,
             "steps": self.steps,
+            **self._kept.report(),
             "placement": dict(zip(self._graph.names, owners)),
             "alone_seconds": self.controller.whole_seconds(),
             "predicted_seconds": self.controller.predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
-            "changes": [vars(one) for one in self.controller.changes],
+            "changes": [asdict(one) for one in self.controller.changes],
         }
