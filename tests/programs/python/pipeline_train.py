@@ -4,8 +4,8 @@ what was trained, as JSON.
 
 pipeline_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes so many times as
 long for a layer, in the middle third of the steps. Time is that of a clock which computing alone
-moves. With --stay it ends when its input does. With --lost-rank RANK each rank keeps its part of the
-training, and that rank is killed after half of the steps, unless torchrun has started it again.
+moves. With --stay it ends when its input does. With --lost-rank RANK each rank keeps its part of
+the training, and that rank is killed after half of the steps, unless torchrun has started it again.
 With --output it prints to a file of each rank.
 """
 import argparse
