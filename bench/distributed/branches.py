@@ -15,16 +15,39 @@ import sys
 import time
 from typing import Any, Dict
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCH / "workloads"), str(BENCH.parent / "bindings" / "python")]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from inception import blocks, inception_v3  # noqa: E402
+from inception_v3 import Branches, InceptionV3, Unit, chain, pooled  # noqa: E402
 
 CLASSES = 10
+
+
+def head(channels: int) -> nn.Module:
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, CLASSES))
+
+
+def block(channels: int) -> nn.Module:
+    """Of GoogLeNet's kind: 1x1, 3x3, two 3x3 and pooling."""
+    part = channels // 4
+    return Branches(
+        Unit(channels, part, 1), chain(channels, (part, 1), (part, 3)),
+        chain(channels, (part, 1), (part, 3), (part, 3)), pooled(channels, part),
+    )  # fmt: skip
+
+
+def model_of(options: argparse.Namespace) -> nn.Module:
+    """Inception-v3 without its auxiliary classifier, or blocks alone."""
+    if options.model == "inception_v3":
+        whole = InceptionV3()
+        return nn.Sequential(whole.stem, whole.grid_35, whole.grid_17, whole.grid_8, head(2048))
+    blocks = [block(options.channels) for _ in range(options.blocks)]
+    return nn.Sequential(Unit(3, options.channels, 3), *blocks, head(options.channels))
 
 
 def report_of(by: str) -> Dict[str, Any]:
@@ -44,10 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    inception = options.model == "inception_v3"
-    model = (
-        inception_v3(CLASSES) if inception else blocks(options.blocks, options.channels, CLASSES)
-    )
+    model = model_of(options)
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

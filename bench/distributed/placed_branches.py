@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from typing import Any, Dict, List
 
-from unequal_ranks import BUSY, HERE, bound, run_ranks
+from unequal_ranks import HERE, interleaved, run_ranks
 
 sys.path.insert(0, str(HERE.parent))
 
 import ratios  # noqa: E402
 import workload_run  # noqa: E402
-from workload_run import RunError, progress  # noqa: E402
+from workload_run import RunError  # noqa: E402
 
 
 def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
@@ -34,17 +33,8 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
 
 
 def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> None:
-    found: Dict[str, List[Dict[str, Any]]] = {"alone": [], "ddp": [], "placement": []}
-    neighbour = subprocess.Popen(bound(cores[1], sys.executable, "-c", BUSY)) if busy else None
-    try:
-        for number in range(options.rounds):
-            order = list(found) if number % 2 == 0 else list(found)[::-1]
-            for by in order:
-                found[by].append(run(options, by, cores))
-                progress(f"round {number + 1} {by}: {found[by][-1]['seconds'] * 1e3:.4g} ms")
-    finally:
-        if neighbour is not None:
-            neighbour.kill()
+    found = interleaved(("alone", "ddp", "placement"), options.rounds, cores[1] if busy else None,
+                        lambda by: run(options, by, cores))  # fmt: skip
     seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
     print("one core shared with a busy process" if busy else "both cores free")
     for by in ("alone", "ddp"):

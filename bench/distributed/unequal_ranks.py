@@ -16,7 +16,7 @@ import pathlib
 import socket
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -68,20 +68,30 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
     return run_ranks([options.python, str(HERE / "dense.py"), "--by", by], cores)
 
 
-def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> Dict[str, Any]:
-    found: Dict[str, List[Dict[str, Any]]] = {"ddp": [], "optile": []}
+def interleaved(
+    forms: Sequence[str], rounds: int, busy_core: Optional[int],
+    run_one: Callable[[str], Dict[str, Any]],
+) -> Dict[str, List[Dict[str, Any]]]:  # fmt: skip
+    """What every form says in each round, beside a busy process where a core for it is named."""
+    found: Dict[str, List[Dict[str, Any]]] = {form: [] for form in forms}
     neighbour = None
-    if busy:
-        neighbour = subprocess.Popen(bound(cores[1], sys.executable, "-c", BUSY))
+    if busy_core is not None:
+        neighbour = subprocess.Popen(bound(busy_core, sys.executable, "-c", BUSY))
     try:
-        for number in range(options.rounds):
+        for number in range(rounds):
             order = list(found) if number % 2 == 0 else list(found)[::-1]
-            for by in order:
-                found[by].append(run(options, by, cores))
-                progress(f"round {number + 1} {by}: {found[by][-1]['seconds'] * 1e3:.4g} ms")
+            for form in order:
+                found[form].append(run_one(form))
+                progress(f"round {number + 1} {form}: {found[form][-1]['seconds'] * 1e3:.4g} ms")
     finally:
         if neighbour is not None:
             neighbour.kill()
+    return found
+
+
+def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> Dict[str, Any]:
+    found = interleaved(("ddp", "optile"), options.rounds, cores[1] if busy else None,
+                        lambda by: run(options, by, cores))  # fmt: skip
     seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
     return {
         "times_as_fast": ratios.times_as_fast(seconds["ddp"], seconds["optile"]),
