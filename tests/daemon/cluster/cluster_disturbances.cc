@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using State = SimulatedService::State;
+using ServiceState = SimulatedService::State;
 
 constexpr seconds kShortProgram{40};
 constexpr seconds kLongProgram{100};  // so that it runs on when disturbances have ended
@@ -127,11 +127,11 @@ void ClusterDisturbances::disturb(Disturbance kind) {
     case Disturbance::kCutOff:
       return disturb_link(kind, draw_victim());
     case Disturbance::kStoreSilent:
-      return disturb_store(State::kSilent);
+      return disturb_store(ServiceState::kSilent);
     case Disturbance::kStoreRefusing:
-      return disturb_store(State::kRefusing);
+      return disturb_store(ServiceState::kRefusing);
     case Disturbance::kStoreHalted:
-      return disturb_store(State::kHalted);
+      return disturb_store(ServiceState::kHalted);
     case Disturbance::kDaemonStopped:
     case Disturbance::kDaemonKilled:
     case Disturbance::kDaemonLeaves:
@@ -171,11 +171,11 @@ void ClusterDisturbances::mend(SimulatedLink& link) const {
 void ClusterDisturbances::disturb_store(State state) {
   SimulatedWorld& world = cluster_.world();
   // Rarer than what befalls one node, since it befalls all.
-  if (cluster_.service().state() != State::kAnswers || !world.happens(0.3)) return;
+  if (cluster_.service().state() != ServiceState::kAnswers || !world.happens(0.3)) return;
   cluster_.note("the store is away");
   cluster_.service().change_state(state);
   world.time.after(world.draw_time(seconds(1), seconds(60)), [this] {
-    cluster_.service().change_state(State::kAnswers);
+    cluster_.service().change_state(ServiceState::kAnswers);
     cluster_.note("the store is back");
   });
 }
@@ -254,8 +254,8 @@ void ClusterDisturbances::send_leader_away() {
 void ClusterDisturbances::end() {
   ended_ = true;
   cluster_.note("disturbances end");
-  if (cluster_.service().state() != State::kAnswers) {
-    cluster_.service().change_state(State::kAnswers);
+  if (cluster_.service().state() != ServiceState::kAnswers) {
+    cluster_.service().change_state(ServiceState::kAnswers);
   }
   for (const auto& node : cluster_.nodes()) {
     mend(node->machine.link);

@@ -86,9 +86,8 @@ void SimulatedStore::request(RequestKind kind, std::function<base::Result<T>(Mem
   // It outlives this store: what was sent arrives.
   world_.time.after(draw_delay(), [&world = world_, &service = service_, &link, back = draw_delay(),
                                    kind, ask = std::move(ask), settle, lost] {
-    using State = SimulatedService::State;
-    if (service.state() == State::kRefusing) return settle(lost);
-    if (service.state() != State::kAnswers) return;
+    if (service.state() == SimulatedService::State::kRefusing) return settle(lost);
+    if (service.state() != SimulatedService::State::kAnswers) return;
     service.count(kind);
     base::Result<T> outcome = ask(service.server());
     if constexpr (std::is_same_v<T, GrantedClusterLease>) {
