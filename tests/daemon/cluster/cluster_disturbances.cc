@@ -168,7 +168,7 @@ void ClusterDisturbances::mend(SimulatedLink& link) const {
   if (ended_) link.late = 0;
 }
 
-void ClusterDisturbances::disturb_store(State state) {
+void ClusterDisturbances::disturb_store(ServiceState state) {
   SimulatedWorld& world = cluster_.world();
   // Rarer than what befalls one node, since it befalls all.
   if (cluster_.service().state() != ServiceState::kAnswers || !world.happens(0.3)) return;
