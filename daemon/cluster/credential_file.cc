@@ -28,7 +28,8 @@ const char* content_of(CredentialKind kind) {
 base::Status check_rights(const std::string& path, CredentialKind kind, const struct stat& found) {
   if (kind == CredentialKind::kCertificate) {
     if (S_ISREG(found.st_mode)) return {};
-    return base::invalid(path + " is no file; a certificate is named by a file in PEM");
+    return base::Error{base::ErrorKind::kDenied,
+                       path + " is no file; a certificate is named by a file in PEM"};
   }
   const bool ours = found.st_uid == geteuid() || found.st_uid == 0;
   if (S_ISREG(found.st_mode) && ours && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return {};

@@ -18,7 +18,8 @@ struct EtcdTlsFiles {
   bool operator==(const EtcdTlsFiles&) const = default;
 };
 
-// kInvalid: one of cert and key without the other, or a file although the endpoints are http://.
+// kUnavailable: one of cert and key without the other, or a file although the endpoints are
+// http://.
 base::Status check_tls_files(const EtcdTlsFiles& files, const std::vector<EtcdEndpoint>& endpoints);
 
 }  // namespace optile::daemon
