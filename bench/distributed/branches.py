@@ -45,7 +45,8 @@ def model_of(options: argparse.Namespace) -> nn.Module:
     """Inception-v3 without its auxiliary classifier, or blocks alone."""
     if options.model == "inception_v3":
         whole = InceptionV3()
-        return nn.Sequential(whole.stem, whole.grid_35, whole.grid_17, whole.grid_8, head(2048))
+        grids = (whole.grid_35, whole.grid_17, whole.grid_8)
+        return nn.Sequential(whole.stem, *grids, whole.dropout, head(2048))
     blocks = [block(options.channels) for _ in range(options.blocks)]
     return nn.Sequential(Unit(3, options.channels, 3), *blocks, head(options.channels))
 

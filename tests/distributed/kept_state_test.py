@@ -50,6 +50,21 @@ class Keeping(unittest.TestCase):
         keeper.forget()
         self.assertEqual([], self.launches())
 
+    def test_state_of_a_later_step_does_not_push_out_the_common_one(self):
+        keeper = kept_state.StateKeeper(lambda: 0.0, former=True)
+        for step in (10, 20):
+            keeper.keep(step, self.state)
+        again = kept_state.StateKeeper(lambda: 0.0, former=True)
+        again.found()
+        again.begin_at(10)  # another rank was lost before it kept 20
+        again.keep(20, self.state)
+        found = kept_state.StateKeeper(lambda: 0.0, former=True).found()
+        self.assertEqual([20, 10], [one.step for one in found])
+        at_first = kept_state.StateKeeper(lambda: 0.0, former=True)
+        at_first.found()
+        at_first.begin_at(0)
+        self.assertEqual([], at_first.found())
+
     def test_nothing_is_kept_where_a_rank_cannot_keep_its_part(self):
         for kept, expected in ((0.0, 100), (1.0, None)):
             keeper = kept_state.StateKeeper(lambda: 0.0)

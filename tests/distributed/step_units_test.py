@@ -81,7 +81,9 @@ class Answer(unittest.TestCase):
         self.assertEqual([0, 1, 1, 0], step_units.owners_of(self.ANSWER, DIAMOND, 2))
 
     def test_of_something_else_is_refused(self):
-        for answer, message in (({}, "no answer of"), ({"nodes": [], "assignment": [1]}, "length"),
+        for answer, message in (({}, "no answer of"), ([1], "no answer of"),
+                                ({"nodes": [[]], "assignment": [1]}, "no answer of"),
+                                ({"nodes": [], "assignment": [1]}, "length"),
                                 ({"nodes": ["a"], "assignment": [0]}, "does not place b")):
             with self.subTest(answer), self.assertRaisesRegex(ValueError, message):
                 step_units.owners_of(answer, DIAMOND, 2)

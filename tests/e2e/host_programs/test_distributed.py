@@ -216,6 +216,7 @@ class DistributedPlacement(DistributedTest):
     def test_models_that_cannot_be_placed_are_refused(self):
         self.assert_refused("operator item gives a float", "--model", "scalar")
         self.assert_refused("the model of ranks [1] has other parameters", "--width", "8", "16")
+        self.assert_refused("a batch of shapes [(5, 8), (5,)], where", "--rows", "5")
 
     def test_without_the_command_says_so(self):
         for ended in self.ended(2, "--steps", "2", with_optile=False):

@@ -82,6 +82,7 @@ class StateKeeper:
         self._clock = clock
         self._keeps_former = former
         self._began_at = 0
+        self._found_steps: Dict[Path, int] = {}
         self._file: Optional[Path] = None
         atexit.register(self._end)
         launch = os.getppid()
@@ -99,9 +100,14 @@ class StateKeeper:
     def found(self) -> List[Kept]:
         """What an earlier process in this one's place has kept, in the same launch; the latest
         first."""
-        files = [] if self._file is None else [self._file, self._former(self._file)]
-        read = (self._read(one) for one in files if one.exists())
-        return [one for one in read if one is not None]
+        found = {path: kept for path in self._files()
+                 if path.exists() and (kept := self._read(path)) is not None}  # fmt: skip
+        self._found_steps = {path: kept.step for path, kept in found.items()}
+        return list(found.values())
+
+    def _files(self) -> List[Path]:
+        """The latest first."""
+        return [] if self._file is None else [self._file, self._former(self._file)]
 
     @staticmethod
     def _former(file: Path) -> Path:
@@ -116,8 +122,15 @@ class StateKeeper:
             return None
 
     def begin_at(self, step: int) -> None:
-        """This process begins behind that step."""
+        """This process begins behind that step: what was found of later ones is computed anew, and
+        may not push out what all ranks have."""
         self._began_at = step
+        for path, found_step in self._found_steps.items():
+            if found_step > step:
+                path.unlink(missing_ok=True)
+        if self._file is not None and not self._file.exists():
+            with contextlib.suppress(OSError):  # there is no former one
+                self._former(self._file).replace(self._file)
 
     def keep_where_due(
         self, step: int, step_seconds: float, state: Callable[[], Dict[str, Any]],
@@ -161,8 +174,8 @@ class StateKeeper:
     def forget(self) -> None:
         """Nothing is kept from here on."""
         if self._file is not None:
-            self._file.unlink(missing_ok=True)
-            self._former(self._file).unlink(missing_ok=True)
+            for path in self._files():
+                path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # other ranks have theirs in it
                 self._file.parent.rmdir()
             self._file = None

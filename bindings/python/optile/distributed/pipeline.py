@@ -19,7 +19,7 @@ from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
-from .plan_record import PlanInForce, RankTimes
+from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .stages import (
@@ -216,8 +216,7 @@ class PipelineTraining:
 
     def _rank_times(self, window: Window, count: int) -> List[RankTimes]:
         busy = [(one.forward + one.backward) * count + one.update for one in window.stages]
-        return [RankTimes(seconds, seconds / max(window.step_seconds, 1e-12), whole)
-                for seconds, whole in zip(busy, self.controller.whole_seconds())]  # fmt: skip
+        return rank_times(busy, window.step_seconds, self.controller.whole_seconds())
 
     def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
         if self._rank > 0:

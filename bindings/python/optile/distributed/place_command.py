@@ -29,9 +29,12 @@ def find_command() -> str:
     return found
 
 
-def _arguments(command: str, graph: pathlib.Path) -> List[str]:
+def _command(folder: str, file: Dict[str, Any]) -> List[str]:
+    """Writes the file there, too."""
+    graph = pathlib.Path(folder, "graph.json")
+    graph.write_text(json.dumps(file), encoding="utf-8")
     return [
-        command, "place", "step", "--graph", str(graph), "--links", "edge", "--json",
+        find_command(), "place", "step", "--graph", str(graph), "--links", "edge", "--json",
         "--method", "local-search", "--evaluations", str(_EVALUATIONS),
         "--time-limit", f"{_SECONDS}s",
     ]  # fmt: skip
@@ -40,11 +43,8 @@ def _arguments(command: str, graph: pathlib.Path) -> List[str]:
 def place(file: Dict[str, Any]) -> Dict[str, Any]:
     """Waits for the answer. Raises RuntimeError with what the command says where it fails."""
     with tempfile.TemporaryDirectory(prefix="optile-place-") as folder:
-        graph = pathlib.Path(folder, "graph.json")
-        graph.write_text(json.dumps(file), encoding="utf-8")
         ended = subprocess.run(
-            _arguments(find_command(), graph), capture_output=True, text=True,
-            check=False,
+            _command(folder, file), capture_output=True, text=True, check=False
         )
     if ended.returncode != 0:
         raise RuntimeError("optile place found no placement: " + ended.stderr.strip()[-500:])
@@ -68,13 +68,10 @@ class BackgroundSearch:
         """Only while it is idle."""
         try:
             self._folder = tempfile.TemporaryDirectory(prefix="optile-place-")
-            graph = pathlib.Path(self._folder.name, "graph.json")
-            graph.write_text(json.dumps(file), encoding="utf-8")
             answer = pathlib.Path(self._folder.name, "answer.json")
             with answer.open("w", encoding="utf-8") as output:
                 self._running = subprocess.Popen(
-                    ["nice", "-n", str(_NICE),
-                     *_arguments(find_command(), graph)],
+                    ["nice", "-n", str(_NICE), *_command(self._folder.name, file)],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True,
                 )  # fmt: skip
         except (OSError, RuntimeError):

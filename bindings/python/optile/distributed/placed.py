@@ -20,12 +20,12 @@ from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
 from .place_command import BackgroundSearch, place
 from .placements import Placement, PlacementController
-from .plan_record import PlanInForce, RankTimes
+from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .stages import StageSeconds, Window
 from .step_units import Link, UnitCosts, UnitGraph, Value, owners_of, place_file
-from .traced import Node, TracedUnits, find_units
+from .traced import Node, TracedUnits, find_units, tensors_in
 from .unit_runs import PartRun, UnitRunner, measure_units
 
 
@@ -67,8 +67,9 @@ class StepRunner:
         owners: Sequence[int], rank: int, clock: Clock,
     ) -> None:  # fmt: skip
         self._units = units
-        self._runner = UnitRunner(units, loss_fn)
-        self._parts = parts
+        self.units = UnitRunner(units, loss_fn)
+        self._parts = [self.units.part(one) for one in parts]
+        self._first_reads = self._find_first_reads()
         self._clock = clock
         self._transfers: Dict[Node, _Transfers] = {}
         self._tags = {one.node: number for number, one in enumerate(units.passed)}
@@ -80,7 +81,6 @@ class StepRunner:
                 self._transfers[one.node] = _Transfers(None, elsewhere)
             elif owner != rank and rank in elsewhere:
                 self._transfers[one.node] = _Transfers(owner, ())
-        self._reads = [self._runner.reads(part) for part in parts]
         self.forward_seconds = 0.0
         self.backward_seconds = 0.0
 
@@ -105,13 +105,13 @@ class StepRunner:
         values: Dict[Node, torch.Tensor] = {}
         starting = self._units.starting_values(x)
         runs = []
-        for part, reads in zip(self._parts, self._reads):
-            for node in reads:
+        for part in self._parts:
+            for node in part.reads:
                 if node not in values:
                     work, values[node] = awaited[node]
                     work.wait()
             begin = self._clock()
-            ran = self._runner.run(part, starting, values, y)
+            ran = self.units.run(part, starting, values, y)
             self.forward_seconds += self._clock() - begin
             runs.append(ran)
             for node, tensor in ran.made.items():
@@ -129,7 +129,6 @@ class StepRunner:
             if one.to and self._layouts[node].requires_grad
         }  # fmt: skip
         sums: Dict[Node, torch.Tensor] = {}
-        first_reads = self._first_reads()
         for number in reversed(range(len(runs))):
             ran = runs[number]
             for node, tensor in ran.made.items():
@@ -144,21 +143,25 @@ class StepRunner:
             for node, gradient in gradients.items():
                 sums[node] = sums[node] + gradient if node in sums else gradient
                 one = self._transfers.get(node)
-                if one is None or one.source is None or node not in first_reads[number]:
+                if one is None or one.source is None or node not in self._first_reads[number]:
                     continue
                 passed = sums[node].contiguous()
                 tag = len(self._tags) + self._tags[node]
                 sent.append((dist.isend(passed, one.source, tag=tag), passed))
 
-    def _first_reads(self) -> List[Set[Node]]:
+    def _find_first_reads(self) -> List[Set[Node]]:
         """Of each part: what no earlier part of this rank reads; backward, it is the last one to
         add to that gradient."""
         seen: Set[Node] = set()
         found: List[Set[Node]] = []
-        for reads in self._reads:
-            found.append(set(reads) - seen)
-            seen |= set(reads)
+        for part in self._parts:
+            found.append(set(part.reads) - seen)
+            seen |= set(part.reads)
         return found
+
+
+def _shapes_of(batch: Any) -> List[Tuple[int, ...]]:
+    return [tuple(one.shape) for one in tensors_in(batch)]
 
 
 def _graph_of(units: TracedUnits) -> UnitGraph:
@@ -187,6 +190,7 @@ class PlacementTraining:
         self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
         self._units = find_units(model, example[0])
         self._graph = _graph_of(self._units)
+        self._shapes = _shapes_of(example)
         self._check_ranks_agree(placement)
         self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
         self._kept = KeptLayers(self._held, optimizer, stateful, clock, keep)
@@ -198,16 +202,15 @@ class PlacementTraining:
             self._graph, costs, elements, self._first_placement(costs, placement),
             placement is not None,
         )
-        own = self._own_units()
-        for unit, held in enumerate(self._held):
-            if unit not in own:
-                forget_layer(held, optimizer)
         self._medians = WindowMedians()
         self._last_seconds = 0.0
         self._search = BackgroundSearch() if self._rank == 0 else None
         self._teller = PlanTeller(self._nodes)
         self._tell([], None)
         self._build()
+        for unit, held in enumerate(self._held):
+            if unit not in self._own:
+                forget_layer(held, optimizer)
 
     def _check_ranks_agree(self, placement: Optional[str]) -> None:
         described = ([[node.name for node in unit] for unit in self._units.units],
@@ -216,7 +219,8 @@ class PlacementTraining:
         if others := ranks_unlike_first(described):
             raise RuntimeError(
                 f"rank {self._rank}: ranks {others} run other operators, or have batches of "
-                "another size, than rank 0; start every rank with the same program and options"
+                "another size, than rank 0, or only some were given a placement; start every rank "
+                "with the same program and options"
             )
 
     def _measured(self, model: nn.Module, example: Tuple[Any, Any]) -> UnitCosts:
@@ -248,22 +252,21 @@ class PlacementTraining:
             raise RuntimeError(message)
         return Placement(tuple(owners))
 
-    def _own_units(self) -> List[int]:
-        owners = self.controller.plan.owners
-        return [unit for unit, owner in enumerate(owners) if owner == self._rank]
-
     def _build(self) -> None:
         """What this rank does under the placement in force."""
         order, owners = self.controller.schedule.order, self.controller.plan.owners
-        self._parts = divide_into_parts(order, owners, self._graph, self._rank)
-        self._runner = StepRunner(self._units, self._graph, self._loss_fn, self._parts, owners,
+        self._own = [unit for unit, owner in enumerate(owners) if owner == self._rank]
+        parts = divide_into_parts(order, owners, self._graph, self._rank)
+        self._runner = StepRunner(self._units, self._graph, self._loss_fn, parts, owners,
                                   self._rank, self._clock)  # fmt: skip
         self._loss_owner = owners[-1]
         self._probed = self.controller.probe_of(self._rank)
         self._probe_seconds = 0.0
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
-        self._kept.keep(self.steps, self._last_seconds, self._own_units())
+        if (shapes := _shapes_of((x, y))) != self._shapes:
+            raise ValueError(f"a batch of shapes {shapes}, where the example had {self._shapes}")
+        self._kept.keep(self.steps, self._last_seconds, self._own)
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)
         loss = self._runner.run(x, y)
@@ -287,7 +290,7 @@ class PlacementTraining:
         if self._probed is None or self.steps % WindowMedians.STEPS > 0:
             return
         begin = self._clock()
-        UnitRunner(self._units, self._loss_fn).probe(self._probed, x, y)
+        self._runner.units.probe(self._probed, x, y)
         self._probe_seconds = self._clock() - begin
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:
@@ -306,7 +309,9 @@ class PlacementTraining:
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)
-        self._tell(self._rank_times(window), None if changed else window.step_seconds)
+        times = rank_times([sum(one) for one in window.stages], window.step_seconds,
+                           self.controller.whole_seconds())  # fmt: skip
+        self._tell(times, None if changed else window.step_seconds)
         if changed:
             move_layers(self._held, before.owners, self.controller.plan.owners, self._optimizer)
             self._build()
@@ -314,17 +319,12 @@ class PlacementTraining:
             self.controller.note_search()
             self._search.begin(place_file(self._graph, self.controller.costs(), self._nodes))
 
-    def _rank_times(self, window: Window) -> List[RankTimes]:
-        busy = [sum(one) for one in window.stages]
-        return [RankTimes(seconds, seconds / max(window.step_seconds, 1e-12), whole)
-                for seconds, whole in zip(busy, self.controller.whole_seconds())]  # fmt: skip
-
     def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
         if self._rank > 0:
             return
         plan = PlanInForce(
-            self.controller.plan, len(self._graph.names), "", self.controller.predicted_seconds,
-            measured_seconds,
+            self.controller.plan, predicted_seconds=self.controller.predicted_seconds,
+            measured_seconds=measured_seconds,
         )  # fmt: skip
         self._teller.tell(self.steps, plan, times, self.controller.changes)
 

@@ -97,9 +97,7 @@ class PlacementController:
         return self._try(found, step)
 
     def _try(self, plan: Placement, step: int) -> bool:
-        # What the simulation knows nothing of, another plan does not shorten.
-        rest = max(0.0, self._trials.step_seconds - self.predicted_seconds)
-        gain = (self.predicted_seconds + rest) / max(self._simulated(plan).seconds + rest, 1e-12)
+        gain = self._trials.gain_of(self.predicted_seconds, self._simulated(plan).seconds)
         change = Change(step, self.plan, plan, gain)
         change.whole_seconds = self.whole_seconds()
         return self._trials.begin(change) and self._switch(plan)

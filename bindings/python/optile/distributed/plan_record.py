@@ -24,6 +24,14 @@ class RankTimes:
     whole_seconds: float  # it would take so long for what all ranks do
 
 
+def rank_times(
+    busy_seconds: Sequence[float], step_seconds: float, whole_seconds: Sequence[float]
+) -> List[RankTimes]:
+    """Of all ranks, in steps that take so long."""
+    return [RankTimes(busy, busy / max(step_seconds, 1e-12), whole)
+            for busy, whole in zip(busy_seconds, whole_seconds)]  # fmt: skip
+
+
 def _rounded(number: Optional[float]) -> Optional[float]:
     return None if number is None else float(f"{number:.6g}")
 
@@ -63,7 +71,7 @@ class PlanInForce:
     """Since when, and what it is."""
 
     plan: Any  # a Plan, a Placement, or the share of each rank
-    layers: int = 0  # of a pipeline's model; units that are placed
+    layers: int = 0  # of a pipeline's model
     schedule: str = ""
     predicted_seconds: Optional[float] = None
     measured_seconds: Optional[float] = None  # None: no steps under it were measured yet

@@ -313,9 +313,7 @@ class StageController:
 
     def _change(self, step: int) -> bool:
         plan, seconds = self._best(None)
-        # What the simulation knows nothing of, another plan does not shorten.
-        rest = max(0.0, self._trials.step_seconds - self.predicted_seconds)
-        gain = (self.predicted_seconds + rest) / max(seconds + rest, 1e-12)
+        gain = self._trials.gain_of(self.predicted_seconds, seconds)
         change = Change(step, self.plan, plan, gain)
         change.whole_seconds = self.whole_seconds()
         if self._trials.begin(change):

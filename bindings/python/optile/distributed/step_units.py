@@ -241,11 +241,15 @@ def place_file(graph: UnitGraph, costs: UnitCosts, nodes: Sequence[str]) -> Dict
     }
 
 
-def owners_of(answer: Dict[str, Any], graph: UnitGraph, ranks: int) -> List[int]:
+def owners_of(answer: Any, graph: UnitGraph, ranks: int) -> List[int]:
     """The rank of each unit, as an answer of `optile place --json` says. Raises ValueError for one
     that is of another graph, or of more devices than there are ranks."""
-    names, assignment = answer.get("nodes"), answer.get("assignment")
-    if not isinstance(names, list) or not isinstance(assignment, list):
+    told = answer if isinstance(answer, dict) else {}
+    names, assignment = told.get("nodes"), told.get("assignment")
+    if (
+        not isinstance(names, list) or not isinstance(assignment, list)
+        or not all(isinstance(name, str) for name in names)
+    ):  # fmt: skip
         raise ValueError("it is no answer of `optile place ... --json`: it has no assignment")
     if len(names) != len(assignment):
         raise ValueError("its nodes and its assignment are not of one length")

@@ -19,14 +19,14 @@ from .layers import TensorLayout
 
 Node = torch.fx.Node
 
-_SIZES = {"size", "dim", "numel", "stride", "shape", "dtype", "device", "ndim", "is_contiguous"}
+_SIZES = {"size", "dim", "numel", "stride", "shape", "dtype", "device", "ndim"}
 
 
 class NotPlaceable(ValueError):
     """A model that cannot be divided by operators; says why."""
 
 
-def _tensors_in(value: Any) -> List[torch.Tensor]:
+def tensors_in(value: Any) -> List[torch.Tensor]:
     return [one for one in tree_flatten(value)[0] if isinstance(one, torch.Tensor)]
 
 
@@ -86,7 +86,6 @@ def trace(model: nn.Module) -> torch.fx.GraphModule:
         raise NotPlaceable(
             f"{type(model).__name__} takes {len(given)} inputs; a batch's x is given as one"
         )
-    traced.graph.eliminate_dead_code()
     return traced
 
 
@@ -239,7 +238,7 @@ class _FirstRun:
                 first = False
                 continue
             given = [one for source in node.all_input_nodes
-                     for one in _tensors_in(self.values[source])]  # fmt: skip
+                     for one in tensors_in(self.values[source])]  # fmt: skip
             versions = [one._version for one in given]
             self.values[node] = runner.run(node, self.values)
             changed = [one for one, was in zip(given, versions) if one._version != was]
@@ -271,16 +270,20 @@ class _Grouping:
         if node.op == "placeholder" or (node.op == "get_attr" and self._is_constant(value)):
             self.everywhere.append(node)
             return
-        if node.op == "output" or _tensors_in(value):
+        if node.op == "output" or tensors_in(value):
             return
-        named = str(node.args[1]) if node.target is getattr else str(node.target)
         fixed_inputs = all(one in self.fixed for one in node.all_input_nodes)
-        if not fixed_inputs and named not in _SIZES:
+        if not fixed_inputs and not self._gives_size(node):
             raise NotPlaceable(
                 f"operator {node.name} gives a {type(value).__name__}, which another rank could "
                 "not know; a placement passes tensors"
             )
         self.fixed[node] = value
+
+    @staticmethod
+    def _gives_size(node: Node) -> bool:
+        named = node.args[1] if node.target is getattr else node.target
+        return named in _SIZES and node.op in ("call_function", "call_method")
 
     def _is_constant(self, value: Any) -> bool:
         return not isinstance(value, nn.Parameter) and not (
@@ -324,7 +327,7 @@ class _Grouping:
             storages = {_storage(one) for one in changed}
             concerned = [node]
             for earlier in self._nodes[: self._number[node]]:
-                seen = {_storage(one) for one in _tensors_in(self._run.values[earlier])}
+                seen = {_storage(one) for one in tensors_in(self._run.values[earlier])}
                 if seen & storages:
                     concerned += [earlier, *earlier.users]
             self._join(concerned)

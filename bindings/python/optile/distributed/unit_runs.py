@@ -5,7 +5,7 @@ part of a step to another is cut out of autograd's graph, so that it may come fr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
@@ -15,6 +15,15 @@ from .stages import profile_of
 from .traced import Node, OperatorRunner, TracedUnits, with_restored
 
 _ROUNDS = 4  # of a warm-up; the first one, with other memory, does not count
+
+
+@dataclass(frozen=True)
+class Part:
+    """Units that run one behind the other."""
+
+    nodes: Sequence[Node]
+    reads: Sequence[Node]  # tensors that come from elsewhere
+    makes: FrozenSet[Node]  # tensors that are read elsewhere
 
 
 @dataclass
@@ -48,44 +57,43 @@ class UnitRunner:
         self._runner = OperatorRunner(units.traced)
         self._passed = {one.node: one for one in units.passed}
 
-    def reads(self, part: Sequence[int]) -> List[Node]:
-        """Tensors that come from other units than those of the part."""
-        own = {node for unit in part for node in self._units.units[unit]}
-        found = {source: None for unit in part for node in self._units.units[unit]
-                 for source in node.all_input_nodes
+    def part(self, units: Sequence[int]) -> Part:
+        nodes = [node for unit in units for node in self._units.units[unit]]
+        own = set(nodes)
+        reads = {source: None for node in nodes for source in node.all_input_nodes
                  if source in self._passed and source not in own}  # fmt: skip
-        return list(found)
+        makes = [node for node in nodes
+                 if node in self._passed and not own.issuperset(self._passed[node].readers)]
+        return Part(nodes, list(reads), frozenset(makes))
 
     def run(
-        self, part: Sequence[int], starting: Mapping[Node, Any],
+        self, part: Part, starting: Mapping[Node, Any],
         values: Mapping[Node, torch.Tensor], y: Any,
     ) -> PartRun:  # fmt: skip
         """`starting`: what every rank has; `values`: at least what the part reads."""
-        own = {node for unit in part for node in self._units.units[unit]}
         read = {
             node: values[node].detach().requires_grad_(self._passed[node].layout.requires_grad)
-            for node in self.reads(part)
+            for node in part.reads
         }
         seen: Dict[Node, Any] = {**starting, **read}
         made: Dict[Node, torch.Tensor] = {}
         loss = None
-        for unit in part:
-            for node in self._units.units[unit]:
-                seen[node] = self._runner.run(node, seen)
-                if node.op == "output":
-                    loss = self._loss_fn(seen[node], y)
-                elif node in self._passed and not own.issuperset(self._passed[node].readers):
-                    made[node] = seen[node]
+        for node in part.nodes:
+            seen[node] = self._runner.run(node, seen)
+            if node.op == "output":
+                loss = self._loss_fn(seen[node], y)
+            elif node in part.makes:
+                made[node] = seen[node]
         return PartRun(read, made, loss)
-
 
     def probe(self, unit: int, x: Any, y: Any) -> None:
         """The unit's forward pass alone, whatever it is given; nothing is changed by it."""
-        layouts = {node: self._passed[node].layout for node in self.reads([unit])}
+        part = self.part([unit])
+        layouts = {node: self._passed[node].layout for node in part.reads}
         values = {node: torch.zeros(one.shape, dtype=one.dtype) for node, one in layouts.items()}
         starting = self._units.starting_values(x)
         held = self._units.held_by(unit)
-        with_restored(held.buffers(), lambda: self.run([unit], starting, values, y))
+        with_restored(held.buffers(), lambda: self.run(part, starting, values, y))
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,9 @@ class _Round:
         starting = self._units.starting_values(x)
         values: Dict[Node, torch.Tensor] = {}
         for unit in range(len(self._units.units)):
+            part = self._runner.part([unit])
             begin = self._clock()
-            ran = self._runner.run([unit], starting, values, y)
+            ran = self._runner.run(part, starting, values, y)
             self.forward.append(self._clock() - begin)
             values.update({node: one.detach() for node, one in ran.made.items()})
             if ran.loss is not None:
