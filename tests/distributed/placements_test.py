@@ -1,5 +1,6 @@
 """Which rank runs which units, corrected (bindings/python/optile/distributed/placements.py)."""
 import itertools
+import random
 import unittest
 
 from parts import changes, placements, stages, step_units
@@ -30,6 +31,7 @@ class World:
         self.graph, self.seconds = made_graph()
         self.ranks = ranks
         self.slowness = [1.0] * ranks
+        self.unforeseen = 0.0  # what steps of a division take beyond the simulation
         self.noise = Noise(seed, deviation, 0.0)
         self.profile = self.costs_of([1.0] * ranks)
         self.controller = placements.PlacementController(
@@ -73,6 +75,8 @@ class World:
 
     def run_step(self, costs):
         took = step_units.simulate(self.graph, costs, self.controller.plan.owners).seconds
+        if self.controller.plan.is_divided:
+            took += self.unforeseen
         self.step += 1
         window = [median.add([*self.measured(rank), took * self.noise()])
                   for rank, median in enumerate(self.medians)]
@@ -104,6 +108,17 @@ class Adaptation(unittest.TestCase):
                     took = world.run(60)
                     self.assertLess(max(took[20:]), 1.11, took)
 
+    def test_follows_changes_at_random(self):
+        for seed in range(10):
+            chosen = random.Random(seed)
+            world = World(2 + seed % 2, seed=seed, deviation=0.03)
+            world.run(40)
+            for phase in range(5):
+                world.slowness = [1.0] * world.ranks
+                world.slowness[chosen.randrange(world.ranks)] = chosen.choice([1.0, 2.0, 10.0])
+                took = world.run(45)
+                self.assertLess(max(took[20:]), 1.12, (seed, phase, world.slowness))
+
     def test_noise_alone_moves_nothing(self):
         world = World(3, seed=2, deviation=0.05)
         world.run(1000)
@@ -129,6 +144,34 @@ class Adaptation(unittest.TestCase):
                 break
         self.assertIn("steps were 1.00 times as fast", controller.changes[0].reason)
         self.assertEqual(fast, controller.plan)
+
+    def test_one_rank_alone_where_no_division_gains(self):
+        """Which it finds out in a step's time, and does not forget while nothing changes."""
+        for deviation in (0.0, 0.03):
+            with self.subTest(deviation):
+                world = World(2, seed=3, deviation=deviation)
+                world.unforeseen = 36.0  # a division is simulated with 26, one rank takes 48
+                world.run(40)
+                self.assertFalse(world.controller.plan.is_divided)
+                self.assertTrue(world.controller.changes[-1].kept)
+                took = world.run(1000)
+                self.assertFalse(world.controller.plan.is_divided)
+                # A division is tried again, ever less often.
+                self.assertLessEqual(world.switches, 5)
+                self.assertLess(sum(one > 2.2 for one in took), 20)
+
+    def test_division_again_where_it_gains_again(self):
+        """At once where the rank that has all becomes slow, else when it is tried again."""
+        for slowness, steps in ((2.0, 60), (1.0, 400)):
+            with self.subTest(slowness):
+                world = World(2)
+                world.unforeseen = 36.0
+                world.run(40)
+                self.assertFalse(world.controller.plan.is_divided)
+                world.unforeseen = 0.0
+                world.slowness = [slowness, 1.0]
+                world.run(steps)
+                self.assertTrue(world.controller.plan.is_divided)
 
     def test_given_placement_stays(self):
         world = World(2)

@@ -56,6 +56,7 @@ class Trials:
         self.speeds = SpeedEstimates(ranks)
         self.changes: List[Change] = []
         self._seconds: Deque[float] = deque(maxlen=self.thresholds.most_windows)
+        self.speed_changed = False  # of some rank, with the last window
         self._tried: Optional[Change] = None
         self._seconds_before = 0.0
         self._waited = False
@@ -67,11 +68,16 @@ class Trials:
         """Of the windows under the plan in force, since the ranks have the speeds they have."""
         return statistics.fmean(self._seconds)
 
+    @property
+    def windows(self) -> int:
+        """Of the same, how many; 16 at most."""
+        return len(self._seconds)
+
     def add(self, levels: Sequence[float], measured: Sequence[Any], seconds: float,
             ) -> Optional[Change]:  # fmt: skip
         """A window has ended, as SpeedEstimates.add() takes it, with its step's seconds. Returns
         the change that was tried, where it has to be taken back: its `before` is in force again."""
-        changed = self.speeds.add(levels, measured)
+        self.speed_changed = changed = self.speeds.add(levels, measured)
         if changed:
             self._seconds.clear()
             self._pause = 0
@@ -97,12 +103,19 @@ class Trials:
         self.changes.append(change)
         return True
 
-    def gain_of(self, predicted_seconds: float, seconds: float) -> float:
+    def rest_of(self, predicted_seconds: float) -> float:
+        """What steps take beyond what the simulation knows of, in seconds."""
+        return max(0.0, self.step_seconds - predicted_seconds)
+
+    def gain_of(
+        self, predicted_seconds: float, seconds: float, rest: Optional[float] = None
+    ) -> float:
         """How many times as fast a plan promises to be whose step takes so long by simulation,
-        where that of the plan in force takes `predicted_seconds`. What steps take beyond that, the
-        simulation knows nothing of, and no other plan shortens."""
-        rest = max(0.0, self.step_seconds - predicted_seconds)
-        return (predicted_seconds + rest) / max(seconds + rest, 1e-12)
+        where that of the plan in force takes `predicted_seconds`. `rest`: what its steps take
+        beyond that; None: as much as those of the plan in force."""
+        own_rest = self.rest_of(predicted_seconds)
+        other = seconds + (own_rest if rest is None else rest)
+        return (predicted_seconds + own_rest) / max(other, 1e-12)
 
     def _judge(self, changed: bool) -> Optional[Change]:
         change = self._tried

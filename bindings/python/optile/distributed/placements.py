@@ -7,7 +7,7 @@ and whether it stays is decided here, on every rank by the same numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from .changes import Change, Trials, have_moved
 from .stages import Speed, StageSeconds, Window, speed_beside
@@ -15,11 +15,54 @@ from .step_units import Schedule, UnitCosts, UnitGraph, simulate
 
 
 _LEAST_PART = 0.02  # of the forward pass: less does not tell how fast a rank is
+_SEARCH_WINDOWS = 4  # of one speed under one plan, in which a search has its answer
+_REST_WINDOWS = 64  # that a rest is believed; doubles each time, up to so many times:
+_MOST_DOUBLINGS = 6
+
+
+class _Rests:
+    """What steps take beyond what is simulated of them, divided between ranks or not. Of the plans
+    that are not in force it is believed for a while only: a link may be fast again, and nothing
+    but a trial tells."""
+
+    def __init__(self) -> None:
+        self._seconds: Dict[bool, float] = {}
+        self._windows_left = 0
+        self._believed = 0  # how often
+
+    def clear(self) -> None:
+        """The speed of a rank has changed."""
+        self._seconds.clear()
+        self._believed = 0
+
+    def add(self, divided: bool, seconds: float) -> None:
+        """A window of steps in force has ended."""
+        self._seconds[divided] = max(0.0, seconds)
+        if (not divided) not in self._seconds:
+            return
+        self._windows_left -= 1
+        if self._windows_left <= 0:
+            self._seconds.pop(not divided, None)
+
+    def leave(self, divided: bool, seconds: float) -> None:
+        """These were the last ones in force."""
+        self._seconds[divided] = max(0.0, seconds)
+        self._windows_left = _REST_WINDOWS << min(self._believed, _MOST_DOUBLINGS)
+        self._believed += 1
+
+    def of(self, divided: bool) -> Optional[float]:
+        """None: nothing is known."""
+        return self._seconds.get(divided)
 
 
 @dataclass(frozen=True)
 class Placement:
     owners: Tuple[int, ...]  # the rank of each unit
+
+    @property
+    def is_divided(self) -> bool:
+        """Between ranks; else one rank runs all units."""
+        return len(set(self.owners)) > 1
 
 
 class PlacementController:
@@ -35,6 +78,9 @@ class PlacementController:
         self._speeds = [Speed()] * costs.ranks
         self._searched: Optional[List[Speed]] = None  # speeds of the last search under this plan
         self._trials = Trials(costs.ranks)
+        self._rests = _Rests()
+        self._found: Optional[Placement] = None  # by a search, and not looked at yet
+        self._divided: Optional[Placement] = None  # the last one that was in force
         self.measured_seconds: Optional[float] = None  # None: no window has ended yet
         self.plan = placement
         self.schedule = self._simulated(placement)
@@ -90,19 +136,50 @@ class PlacementController:
         lost = self._trials.add(levels, speeds, window.step_seconds)
         self._speeds = [Speed(*one) for one in self._trials.speeds.averages]
         self.schedule = self._simulated(self.plan)
+        if self._trials.speed_changed:
+            self._rests.clear()
+            self._found = found = None  # it was for other speeds
         if lost is not None:
-            return self._switch(lost.before)
-        if found is None or found == self.plan or self._stays or not self._trials.may_begin:
+            return self._switch(lost.before, window.step_seconds - self.predicted_seconds)
+        doubtful = self._trials.speeds.doubtful  # then rests are of one speed, steps of another
+        if not doubtful:
+            rest = self._trials.rest_of(self.predicted_seconds)
+            self._rests.add(self.plan.is_divided, rest)
+        self._found = self._found if found is None else found
+        if self._stays or doubtful or not self._trials.may_begin:
             return False
-        return self._try(found, step)
+        others, self._found = [self._found], None
+        if self._trials.windows > _SEARCH_WINDOWS:
+            others += [self._divided, self._undivided()]
+        others = [one for one in others if one is not None and one != self.plan]
+        return bool(others) and self._try(max(others, key=self._gain_of), step)
+
+    def _undivided(self) -> Placement:
+        """All units on the rank that is fastest: no message is waited for, and each rank's seconds
+        for that are measured, while a division's are simulated."""
+        whole = self.whole_seconds()
+        return Placement((whole.index(min(whole)),) * len(self._graph.names))
+
+    def _gain_of(self, plan: Placement) -> float:
+        rest = None  # as much as now
+        if plan.is_divided != self.plan.is_divided:
+            rest = self._rests.of(plan.is_divided)
+            if rest is None and not plan.is_divided:
+                rest = 0.0
+        return self._trials.gain_of(self.predicted_seconds, self._simulated(plan).seconds, rest)
 
     def _try(self, plan: Placement, step: int) -> bool:
-        gain = self._trials.gain_of(self.predicted_seconds, self._simulated(plan).seconds)
-        change = Change(step, self.plan, plan, gain)
+        change = Change(step, self.plan, plan, self._gain_of(plan))
         change.whole_seconds = self.whole_seconds()
-        return self._trials.begin(change) and self._switch(plan)
+        rest = self._trials.rest_of(self.predicted_seconds)
+        return self._trials.begin(change) and self._switch(plan, rest)
 
-    def _switch(self, plan: Placement) -> bool:
+    def _switch(self, plan: Placement, rest: float) -> bool:
+        """`rest`: of the plan in force until now."""
+        if plan.is_divided != self.plan.is_divided:
+            self._rests.leave(self.plan.is_divided, rest)
+        if self.plan.is_divided:
+            self._divided = self.plan
         self.plan = plan
         self.schedule = self._simulated(plan)
         self._searched = None
