@@ -1,5 +1,5 @@
-// One request to one endpoint over a connection of its own, with TLS where the endpoint wants it.
-// The one file that knows how bytes get to an etcd. Asynchronous, on the thread that runs `io`.
+// Requests to etcd, with TLS where the endpoint wants it. The one file that knows how bytes get to
+// an etcd. Asynchronous, on the thread that runs `io`.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,6 +13,7 @@
 namespace optile::daemon {
 
 class EtcdTls;
+struct IdleEtcdConnection;
 
 inline constexpr std::size_t kMaxEtcdAnswerBytes = std::size_t{4} << 20;
 
@@ -22,6 +23,7 @@ struct EtcdPost {
   std::string body;                      // JSON
   std::string token;                     // of the user that was authenticated; "" = none
   std::shared_ptr<const EtcdTls> tls{};  // of an endpoint that wants it
+  bool repeatable = false;               // asked twice it changes no more than asked once
 };
 
 struct EtcdReply {
@@ -35,9 +37,24 @@ struct EtcdReply {
   bool by_certificate = false;
 };
 
-// `done` is called once, later, from `io`: with the answer, or once `timeout` is over. Where a name
-// has to be looked up, a thread of Asio's does it.
-void post_to_etcd(boost::asio::io_context& io, EtcdPost post, std::chrono::milliseconds timeout,
-                  std::function<void(EtcdReply)> done);
+// The connection that etcd answered on last stays open for the next request to the same endpoint,
+// but for one that may not be repeated, which gets its own: whether it arrived could not be told
+// where etcd has meanwhile ended the connection.
+class EtcdConnections {
+ public:
+  explicit EtcdConnections(boost::asio::io_context& io);
+  // What is under way goes on.
+  ~EtcdConnections();
+  EtcdConnections(const EtcdConnections&) = delete;
+  EtcdConnections& operator=(const EtcdConnections&) = delete;
+
+  // `done` is called once, later, from `io`: with the answer, or once `timeout` is over. Where a
+  // name has to be looked up, a thread of Asio's does it.
+  void post(EtcdPost post, std::chrono::milliseconds timeout, std::function<void(EtcdReply)> done);
+
+ private:
+  boost::asio::io_context& io_;
+  std::shared_ptr<IdleEtcdConnection> idle_;
+};
 
 }  // namespace optile::daemon

@@ -82,7 +82,7 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
   };
 
   Requests(boost::asio::io_context& io, Settings settings)
-      : io_(io), settings_(std::move(settings)) {}
+      : connections_(io), settings_(std::move(settings)) {}
 
   void begin(Request request) { start(std::make_shared<Request>(std::move(request))); }
   void end() { ended_ = true; }
@@ -113,11 +113,12 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
 
   void send(const Shared& request) {
     const std::size_t asked = current_;
-    post_to_etcd(
-        io_, {settings_.endpoints[asked], request->target, request->body, token_, settings_.tls},
-        settings_.timeout, [self = shared_from_this(), request, asked](const EtcdReply& reply) {
-          if (!self->ended_) self->answered(request, asked, reply);
-        });
+    connections_.post({settings_.endpoints[asked], request->target, request->body, token_,
+                       settings_.tls, request->repeatable},
+                      settings_.timeout,
+                      [self = shared_from_this(), request, asked](const EtcdReply& reply) {
+                        if (!self->ended_) self->answered(request, asked, reply);
+                      });
   }
 
   void answered(const Shared& request, std::size_t asked, const EtcdReply& reply) {
@@ -161,7 +162,7 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
         request->failures});
   }
 
-  boost::asio::io_context& io_;
+  EtcdConnections connections_;
   Settings settings_;
   std::string token_;
   bool needs_no_token_ = false;

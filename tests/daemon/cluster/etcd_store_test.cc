@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 
 #include "daemon/cluster/etcd_exchange.h"
 #include "tests/daemon/cluster/store_harness.h"
@@ -32,8 +33,9 @@ class EtcdStoreTest : public testing::Test {
   }
   EtcdReply post(const std::string& target, const std::string& body) {
     std::optional<EtcdReply> got;
-    post_to_etcd(harness_->io(), {harness_->etcd().endpoint(), target, body, ""},
-                 std::chrono::seconds(60), [&](const EtcdReply& reply) { got = reply; });
+    EtcdConnections(harness_->io())
+        .post({harness_->etcd().endpoint(), target, body, ""}, std::chrono::seconds(60),
+              [&](const EtcdReply& reply) { got = reply; });
     EXPECT_TRUE(harness_->serve_until([&] { return got.has_value(); }));
     return got.value_or(EtcdReply());
   }
@@ -69,6 +71,81 @@ class HangingUp {
   std::array<char, 4096> bytes_{};
   int requests_ = 0;
 };
+
+// Answers every request, and keeps connections open until it is told to end them.
+class Answering {
+ public:
+  explicit Answering(boost::asio::io_context& io)
+      : acceptor_(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)) {
+    accept();
+  }
+  EtcdEndpoint endpoint() const {
+    return {"127.0.0.1", std::to_string(acceptor_.local_endpoint().port())};
+  }
+  std::size_t connections() const { return sockets_.size(); }
+  int requests() const { return requests_; }
+  void end_connections() {
+    for (const auto& one : sockets_) one->close();
+  }
+  // Ends the connection in the place of the next answer.
+  void refuse_once() { refuses_ = true; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
+      if (error) return;
+      sockets_.push_back(std::make_shared<tcp::socket>(std::move(socket)));
+      read(sockets_.back());
+      accept();
+    });
+  }
+  void read(const std::shared_ptr<tcp::socket>& socket) {
+    socket->async_read_some(boost::asio::buffer(bytes_),
+                            [this, socket](const boost::system::error_code& error, std::size_t) {
+                              if (error) return;
+                              ++requests_;
+                              if (std::exchange(refuses_, false)) return socket->close();
+                              const std::string body = R"({"header": {"revision": "1"}})";
+                              const std::string reply = "HTTP/1.1 200 OK\r\nContent-Length: " +
+                                                        std::to_string(body.size()) + "\r\n\r\n" +
+                                                        body;
+                              boost::asio::write(*socket, boost::asio::buffer(reply));
+                              read(socket);
+                            });
+  }
+  tcp::acceptor acceptor_;
+  std::vector<std::shared_ptr<tcp::socket>> sockets_;
+  std::array<char, 4096> bytes_{};
+  int requests_ = 0;
+  bool refuses_ = false;
+};
+
+TEST_F(EtcdStoreTest, ConnectionServesOneRequestAfterTheOther) {
+  Answering etcd(harness_->io());
+  ClusterStore& store = harness_->add_store({{etcd.endpoint()}});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(get(store, "k").ok());
+  EXPECT_EQ(etcd.connections(), 1u);
+  etcd.end_connections();
+  EXPECT_TRUE(get(store, "k").ok());
+  EXPECT_EQ(etcd.connections(), 2u);
+  EXPECT_EQ(etcd.requests(), 4);
+}
+
+// fault: F52
+TEST_F(EtcdStoreTest, RequestOverConnectionThatEndsMeanwhileIsRepeatedOverAnother) {
+  Answering etcd(harness_->io());
+  ClusterStore& store = harness_->add_store({{etcd.endpoint()}});
+  EXPECT_TRUE(get(store, "k").ok());
+  etcd.refuse_once();
+  EXPECT_TRUE(get(store, "k").ok());
+  EXPECT_EQ(etcd.connections(), 2u);
+  EXPECT_EQ(etcd.requests(), 3);
+  // A transaction has a connection of its own, and is never repeated.
+  etcd.refuse_once();
+  EXPECT_FALSE(put(store, "k").ok());
+  EXPECT_EQ(etcd.connections(), 3u);
+  EXPECT_EQ(etcd.requests(), 4);
+}
 
 // fault: F52
 TEST_F(EtcdStoreTest, NextEndpointIsAskedWhereOneDoesNotAnswer) {
