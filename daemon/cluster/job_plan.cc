@@ -88,6 +88,11 @@ std::string text_in(const PlanJson& object, const char* name, std::size_t most, 
   return text;
 }
 
+// Programs whose package is older do not tell it.
+bool tells(const PlanJson& object, const char* name) {
+  return object.is_object() && object.contains(name);
+}
+
 std::string name_in(const PlanJson& object, const char* name, Fault& fault) {
   std::string text = text_in(object, name, kMaxPlanReason, fault);
   if (!is_cluster_name(text)) {
@@ -171,6 +176,15 @@ void check_division(const std::vector<double>& parts, int micro_batches, const J
   }
 }
 
+void check_replicas(const JobPlan& plan, Fault& fault) {
+  if (plan.replicas < 1) fault.add(field::kReplicas, "are 1 at least");
+  if (!fault.text.empty() || plan.replicas == 1) return;
+  if (plan.kind == PlanKind::kShares || plan.ranks.size() % plan.replicas != 0) {
+    fault.add(field::kReplicas, "are of a pipeline or a placement, and equal parts of its ranks",
+              base::ErrorKind::kUnavailable);
+  }
+}
+
 void check_divisions(const JobPlan& plan, Fault& fault) {
   std::vector<double> parts;
   for (const PlanRank& rank : plan.ranks) parts.push_back(rank.part);
@@ -202,6 +216,12 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   plan.schedule = text_in(json, field::kSchedule, kMaxSchedule, fault);
   plan.micro_batches =
       static_cast<int>(integer_in(json, field::kMicroBatches, kMostMicroBatches, fault));
+  if (tells(json, field::kReplicas)) {
+    plan.replicas = static_cast<int>(integer_in(json, field::kReplicas, kMaxPlanRanks, fault));
+  }
+  if (tells(json, field::kChoice)) {
+    plan.choice = text_in(json, field::kChoice, kMaxPlanReason, fault);
+  }
   plan.predicted_seconds = optional_in(json, field::kPredictedSeconds, kMostSeconds, fault);
   plan.measured_seconds = optional_in(json, field::kMeasuredSeconds, kMostSeconds, fault);
   for (const PlanJson& rank : list_in(json, field::kRanks, kMaxPlanRanks, fault)) {
@@ -211,6 +231,7 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   for (const PlanJson& change : list_in(json, field::kChanges, kMaxPlanChanges, fault)) {
     plan.changes.push_back(change_in(change, fault));
   }
+  check_replicas(plan, fault);
   check_divisions(plan, fault);
   return plan;
 }
@@ -255,6 +276,8 @@ PlanJson to_json(const JobPlan& plan) {
           {field::kKind, kKinds[static_cast<std::size_t>(plan.kind)]},
           {field::kSchedule, plan.schedule},
           {field::kMicroBatches, plan.micro_batches},
+          {field::kReplicas, plan.replicas},
+          {field::kChoice, plan.choice},
           {field::kPredictedSeconds, number_or_null(plan.predicted_seconds)},
           {field::kMeasuredSeconds, number_or_null(plan.measured_seconds)},
           {field::kRanks, std::move(ranks)},

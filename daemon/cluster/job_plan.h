@@ -59,6 +59,8 @@ struct JobPlan {
   PlanKind kind = PlanKind::kShares;
   std::string schedule;  // of a pipeline
   int micro_batches = 0;
+  int replicas = 1;    // of the model, each on as many ranks; the first ranks run the first one
+  std::string choice;  // why so many ranks run one model; "": nobody chose
   std::optional<double> predicted_seconds;  // of a step
   std::optional<double> measured_seconds;
   std::vector<PlanRank> ranks;

@@ -1,7 +1,6 @@
 // Data or model parallelism (Pal et al., section 3): the time to converge is C = T * S * E, and on
 // D devices each model may be split over M of them with N = D / M replicas. Against D replicas the
-// split wins where SU^M > M * (SE_MN / SE_N) * (E_N / E_MN) (equation 6); as there, replicas scale
-// without loss: SE is 1. Pure.
+// split wins where SU^M > M * (SE_MN / SE_N) * (E_N / E_MN) (equation 6). Pure.
 #pragma once
 
 #include <map>
@@ -19,6 +18,9 @@ struct ParallelismProblem {
   // SU^M: how much faster M devices run one replica's step than one; of our placement or pipeline,
   // or measured. 1 needs no entry.
   std::map<int, double> model_speedup;
+  // SE: what N replicas do over N times what one does, by N; of N = 1 it is 1 and needs no entry.
+  // Empty: replicas scale without loss, as the paper takes it.
+  std::map<int, double> scaling_efficiency;
 };
 
 struct ParallelismChoice {
@@ -41,7 +43,8 @@ struct ParallelismAdvice {
 
 // For one number of devices. An M that does not divide it is left out. Epochs between two known
 // numbers of replicas are interpolated over the logarithm of both; below the least they are the
-// least's; above the greatest nothing is known, which is an error (kNotFound).
+// least's; above the greatest nothing is known, which is an error (kNotFound). Efficiencies alike,
+// but that one replica's is 1.
 base::Result<ParallelismAdvice> advise(const ParallelismProblem& problem, int devices);
 
 }  // namespace optile::placement

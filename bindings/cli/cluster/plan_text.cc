@@ -76,7 +76,7 @@ std::string outcome(const Json& change) {
 std::string division_words(const Json& plan, const Json& division) {
   const bool counted = is_pipeline(plan) || is_placement(plan);
   std::string text;
-  for (const double part : numbers_of(division, field::kParts)) {
+  for (const double part : replica_of(plan, numbers_of(division, field::kParts), 0).parts) {
     char number[32];
     std::snprintf(number, sizeof number, counted ? "%.0f" : "%.1f", counted ? part : 100 * part);
     text += (text.empty() ? "" : " + ") + std::string(number);
@@ -86,11 +86,19 @@ std::string division_words(const Json& plan, const Json& division) {
   return text + " layers, " + text_of(division, field::kMicroBatches) + " micro-batches";
 }
 
+// ", 2 replicas of 3 ranks", where there are several.
+std::string replica_words(const Json& plan) {
+  const std::size_t ranks = model_ranks(plan);
+  if (ranks == 0 || ranks == list_of(plan, field::kRanks).size()) return "";
+  return ", " + std::to_string(list_of(plan, field::kRanks).size() / ranks) + " replicas of " +
+         std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
 std::string kind_words(const Json& plan) {
-  if (is_placement(plan)) return "placement of operators";
+  if (is_placement(plan)) return "placement of operators" + replica_words(plan);
   if (!is_pipeline(plan)) return "shares of a batch";
   return "pipeline, " + shown_field(plan, field::kSchedule) + ", " +
-         text_of(plan, field::kMicroBatches) + " micro-batches";
+         text_of(plan, field::kMicroBatches) + " micro-batches" + replica_words(plan);
 }
 
 std::string heading(const Json& plan) {
@@ -100,6 +108,8 @@ std::string heading(const Json& plan) {
   text += "\nplan  number " + text_of(plan, field::kEpoch) + ", since step " +
           text_of(plan, field::kSinceStep) + "; told at step " + text_of(plan, field::kStep) +
           " by node " + shown_field(plan, field::kNode) + ", " + seen + "\n";
+  const std::string choice = shown_field(plan, field::kChoice);
+  if (!choice.empty()) text += "why   " + choice + "\n";
   return text + "step  predicted " + seconds_field(plan, field::kPredictedSeconds) + ", measured " +
          seconds_field(plan, field::kMeasuredSeconds) + "\n";
 }
@@ -121,14 +131,15 @@ std::string rank_table(const Json& plan) {
 }
 
 // Layers from `begin` up to `end` by the rank that has them in `parts`: "4-5 to stage 1".
-std::string layers_elsewhere(const std::vector<double>& parts, double begin, double end,
+std::string layers_elsewhere(const ReplicaParts& replica, double begin, double end,
                              const char* way) {
   std::string text;
   double first = 0;
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+  for (std::size_t i = 0; i < replica.parts.size(); ++i) {
+    const std::size_t rank = replica.first + i;
     const double from = std::max(begin, first);
-    const double to = std::min(end, first + parts[rank]);
-    first += parts[rank];
+    const double to = std::min(end, first + replica.parts[i]);
+    first += replica.parts[i];
     if (from >= to) continue;
     char piece[96];
     if (to - from > 1) {
@@ -146,16 +157,18 @@ struct Layers {
   double end = 0;
 };
 
-Layers layers_at(const std::vector<double>& parts, std::size_t rank) {
+Layers layers_at(const ReplicaParts& replica, std::size_t rank) {
+  const std::vector<double>& parts = replica.parts;
+  const std::size_t place = rank - replica.first;
   Layers layers;
-  for (std::size_t i = 0; i < rank && i < parts.size(); ++i) layers.begin += parts[i];
-  layers.end = layers.begin + (rank < parts.size() ? parts[rank] : 0);
+  for (std::size_t i = 0; i < place && i < parts.size(); ++i) layers.begin += parts[i];
+  layers.end = layers.begin + (place < parts.size() ? parts[place] : 0);
   return layers;
 }
 
 // The layers of `mine` that are not in `others`, by who has them in `elsewhere`.
-std::string layers_without(const Layers& mine, const Layers& others,
-                           const std::vector<double>& elsewhere, const char* way) {
+std::string layers_without(const Layers& mine, const Layers& others, const ReplicaParts& elsewhere,
+                           const char* way) {
   std::string text = layers_elsewhere(elsewhere, mine.begin, std::min(mine.end, others.begin), way);
   const std::string behind =
       layers_elsewhere(elsewhere, std::max(mine.begin, others.end), mine.end, way);
@@ -166,10 +179,12 @@ std::string layers_without(const Layers& mine, const Layers& others,
 std::string moved_words(const Json& plan, const std::vector<double>& before,
                         const std::vector<double>& after, std::size_t rank) {
   if (!is_pipeline(plan)) return "";
-  const Layers was = layers_at(before, rank);
-  const Layers is = layers_at(after, rank);
-  const std::string went = layers_without(was, is, after, "to");
-  const std::string came = layers_without(is, was, before, "from");
+  const ReplicaParts parts_before = replica_of(plan, before, rank);
+  const ReplicaParts parts_after = replica_of(plan, after, rank);
+  const Layers was = layers_at(parts_before, rank);
+  const Layers is = layers_at(parts_after, rank);
+  const std::string went = layers_without(was, is, parts_after, "to");
+  const std::string came = layers_without(is, was, parts_before, "from");
   if (went.empty() && came.empty()) return "  moved     none of its layers\n";
   return "  moved     layers " + went + (went.empty() || came.empty() ? "" : ", ") + came + "\n";
 }

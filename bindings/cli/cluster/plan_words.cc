@@ -45,6 +45,23 @@ const char* rank_word(const Json& plan) {
   return is_pipeline(plan) ? "stage" : "rank";
 }
 
+std::size_t model_ranks(const Json& plan) {
+  const std::size_t ranks = list_of(plan, field::kRanks).size();
+  const double replicas = number_of(plan, field::kReplicas);
+  if (replicas < 1 || replicas > static_cast<double>(ranks)) return ranks;
+  return ranks / static_cast<std::size_t>(replicas);
+}
+
+ReplicaParts replica_of(const Json& plan, const std::vector<double>& parts, std::size_t rank) {
+  const std::size_t ranks = std::max<std::size_t>(1, model_ranks(plan));
+  ReplicaParts replica;
+  replica.first = rank - rank % ranks;
+  for (std::size_t i = replica.first; i < std::min(parts.size(), replica.first + ranks); ++i) {
+    replica.parts.push_back(parts[i]);
+  }
+  return replica;
+}
+
 std::vector<double> numbers_of(const Json& object, const char* key) {
   std::vector<double> numbers;
   for (const Json& one : list_of(object, key)) {
@@ -63,13 +80,14 @@ std::vector<double> parts_in_force(const Json& plan) {
 
 std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank) {
   if (rank >= parts.size()) return "-";
+  const ReplicaParts replica = replica_of(plan, parts, rank);
   if (is_placement(plan)) {
-    const double units = std::accumulate(parts.begin(), parts.end(), 0.0);
+    const double units = std::accumulate(replica.parts.begin(), replica.parts.end(), 0.0);
     return formatted("%.0f of ", parts[rank]) + formatted("%.0f units", units);
   }
   if (!is_pipeline(plan)) return formatted("%.1f %% of the rows", 100 * parts[rank]);
   double first = 0;
-  for (std::size_t i = 0; i < rank; ++i) first += parts[i];
+  for (std::size_t i = replica.first; i < rank; ++i) first += parts[i];
   const double last = first + parts[rank] - 1;
   if (last <= first) return formatted("layer %.0f", first);
   return formatted("layers %.0f-", first) + formatted("%.0f", last);

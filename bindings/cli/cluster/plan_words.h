@@ -19,6 +19,15 @@ bool is_placement(const Json& plan);
 // "stage" or "rank": what there is one of on each node.
 const char* rank_word(const Json& plan);
 
+// How many ranks run one model: all, or as many for each replica.
+std::size_t model_ranks(const Json& plan);
+// Of each rank of the replica in which that rank is; its first one, as the job counts them, too.
+struct ReplicaParts {
+  std::size_t first = 0;
+  std::vector<double> parts;
+};
+ReplicaParts replica_of(const Json& plan, const std::vector<double>& parts, std::size_t rank);
+
 // Numbers of a list; what is none counts as 0.
 std::vector<double> numbers_of(const Json& object, const char* key);
 // Of each rank: how many layers or units, or which share.

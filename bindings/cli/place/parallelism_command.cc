@@ -59,6 +59,9 @@ base::Result<ParallelismProblem> problem_of(const ParallelismOptions& options) {
   if (auto status = fill(options.speedups, false, problem.model_speedup); !status.ok()) {
     return status.error();
   }
+  if (auto status = fill(options.efficiencies, false, problem.scaling_efficiency); !status.ok()) {
+    return status.error();
+  }
   return problem;
 }
 

@@ -12,8 +12,9 @@ namespace optile::cli {
 
 struct ParallelismOptions {
   std::vector<int> devices;
-  std::vector<std::string> epochs;    // REPLICAS:EPOCHS, or REPLICAS:none
-  std::vector<std::string> speedups;  // DEVICES:TIMES
+  std::vector<std::string> epochs;        // REPLICAS:EPOCHS, or REPLICAS:none
+  std::vector<std::string> speedups;      // DEVICES:TIMES
+  std::vector<std::string> efficiencies;  // REPLICAS:EFFICIENCY; none: 1 for all
   bool json = false;
 };
 

@@ -25,6 +25,11 @@ CLI::App* add_parallelism(CLI::App& app, ParallelismOptions& options) {
       ->required()
       ->delimiter(',')
       ->type_name("M:X,...");
+  command
+      ->add_option("--efficiency", options.efficiencies,
+                   "What N replicas do over N times what one does; 1 unless said")
+      ->delimiter(',')
+      ->type_name("N:S,...");
   command->add_flag("--json", options.json, "Print the answer as JSON");
   return command;
 }

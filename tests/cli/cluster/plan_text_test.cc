@@ -57,6 +57,29 @@ Json placement() {
        "predicted": 1.5, "measured": 1.4, "kept": true, "reason": ""}]})");
 }
 
+// Two replicas of two ranks.
+Json hybrid() {
+  Json plan = pipeline();
+  plan["job"] = "hybrid.py";
+  plan["replicas"] = 2;
+  plan["choice"] = "2 ranks run a model 1.31 times as fast as one (measured), epochs as given";
+  for (const char* node : {"node2", "node3"}) {
+    Json rank = plan["ranks"][plan["ranks"].size() - 2];
+    rank["node"] = node;
+    plan["ranks"].push_back(rank);
+  }
+  const auto repeat = [](Json& of_ranks) {
+    of_ranks.push_back(of_ranks[0]);
+    of_ranks.push_back(of_ranks[1]);
+  };
+  for (Json& change : plan["changes"]) {
+    repeat(change["before"]["parts"]);
+    repeat(change["after"]["parts"]);
+    repeat(change["whole_seconds"]);
+  }
+  return plan;
+}
+
 Json answer(const std::vector<Json>& plans) {
   return {{"plans", plans}, {"messages", Json::array()}};
 }
@@ -78,6 +101,8 @@ TEST(PlanText, MatchesGoldenFile) {
   golden.add("a placement", plan_text(answer({placement()}), "").value());
   golden.add("explain a placement",
              explanation_of_stage(answer({placement()}), "", "node1").value());
+  golden.add("a hybrid", plan_text(answer({hybrid()}), "").value());
+  golden.add("explain a hybrid", explanation_of_stage(answer({hybrid()}), "", "node3").value());
   golden.check();
 }
 

@@ -23,12 +23,22 @@ const ClusterKeys kPlanKeys = {"u"};
 
 TEST(JobPlan, IsReadAsItWasWritten) {
   for (const JobPlan& plan : {pipeline_plan("train", 3, 120), shares_plan("train", 1, 10),
-                              placement_plan("train", 2, 20)}) {
+                              placement_plan("train", 2, 20), hybrid_plan("train", 1, 10)}) {
     const nlohmann::json json = to_json(plan);
     const base::Result<JobPlan> read = read_job_plan(json);
     ASSERT_TRUE(read.ok()) << read.message();
     EXPECT_EQ(to_json(read.value()), json);
   }
+}
+
+TEST(JobPlan, WithoutReplicasHasOne) {
+  nlohmann::json json = to_json(hybrid_plan("train", 1, 1));
+  json.erase("replicas");
+  json.erase("choice");
+  const base::Result<JobPlan> read = read_job_plan(json);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read.value().replicas, 1);
+  EXPECT_EQ(read.value().choice, "");
 }
 
 TEST(JobPlan, FieldsThatNobodyKnowsAreLeftOut) {
@@ -74,6 +84,12 @@ TEST(JobPlan, WhatIsWrongIsRefusedByName) {
   EXPECT_THAT(refusal("/changes/0/before/parts", {1}), HasSubstr("as many as there are ranks"));
   EXPECT_THAT(refusal("/changes/0/after", nullptr), HasSubstr("parts has to be in an object"));
   EXPECT_THAT(refusal("/micro_batches", 0), HasSubstr("micro_batches are a pipeline's"));
+  EXPECT_THAT(refusal("/replicas", 0), HasSubstr("replicas are 1 at least"));
+  EXPECT_THAT(refusal("/replicas", 3), HasSubstr("equal parts of its ranks"));
+  EXPECT_THAT(refusal("/choice", "a\nb"), HasSubstr("choice has to be printable"));
+  nlohmann::json divided = to_json(shares_plan("train", 1, 10));
+  divided["replicas"] = 2;
+  EXPECT_THAT(read_job_plan(divided).message(), HasSubstr("of a pipeline or a placement"));
   nlohmann::json placed = to_json(placement_plan("train", 2, 20));
   placed["ranks"][1]["part"] = 0.5;
   EXPECT_THAT(read_job_plan(placed).message(), HasSubstr("whole number of units"));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace optile::placement {
 namespace {
 
@@ -61,6 +63,26 @@ TEST(Parallelism, NeededSpeedupAgreesWithGain) {
       EXPECT_EQ(advice.value().best == 1U, *choice.over_data_parallel > 1);
     }
   }
+}
+
+TEST(Parallelism, WeighsEfficiencyOfReplicas) {
+  ParallelismProblem problem;
+  problem.epochs = {{1, 1.0}, {4, 1.0}};
+  problem.model_speedup = {{2, 1.5}, {4, 1.6}};
+  EXPECT_EQ(advise(problem, 4).value().best, 0U);
+  problem.scaling_efficiency = {{2, 0.9}, {4, 0.5}};
+  const ParallelismAdvice advice = advise(problem, 4).value();
+  // Of 4, 2 and 1 replicas: 4 * 0.5, 2 * 1.5 * 0.9 and 1.6.
+  EXPECT_EQ(advice.best, 1U);
+  EXPECT_NEAR(*advice.choices[1].over_data_parallel, 2.7 / 2, 1e-9);
+  EXPECT_NEAR(*advice.choices[1].needed_speedup, 2 * 0.5 / 0.9, 1e-9);
+  EXPECT_NEAR(*advice.choices[2].over_data_parallel, 1.6 / 2, 1e-9);
+  problem.scaling_efficiency.erase(2);  // the square root of that of 4
+  EXPECT_NEAR(*advise(problem, 4).value().choices[1].needed_speedup, 2 * std::sqrt(0.5), 1e-9);
+  problem.scaling_efficiency = {{2, 0.9}};
+  EXPECT_FALSE(advise(problem, 4).ok());
+  problem.scaling_efficiency = {{4, 0.0}};
+  EXPECT_FALSE(advise(problem, 4).ok());
 }
 
 TEST(Parallelism, RejectsExtrapolationAndInvalidInput) {

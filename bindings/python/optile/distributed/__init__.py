@@ -20,6 +20,9 @@ the optimizer has state for them alone: gather_model() before a checkpoint or an
 
 plan="placement": each rank runs some of the operators of a step, as `optile place` says by what
 they take on each rank and what tensors between ranks take. Weights are as with a pipeline.
+
+plan="hybrid": some ranks run one model by one of the two plans above, and as many replicas of it as
+there are ranks for train side by side, each with its part of the batch's rows.
 """
 
 from __future__ import annotations
@@ -28,38 +31,31 @@ import hashlib
 import importlib.util
 import os
 import time
-from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from .batches import length_of, rows_of
 from .changes import WindowMedians
+from .delayed_updates import delayed_updates
+from .hybrid import (
+    Choice, Chooser, Epochs, HybridTraining, check_hybrid, chosen_training,
+)  # fmt: skip
 from .kept_state import StateKeeper
 from .layers import Clock, LossFunction
 from .moves import Broadcast
 from .plan_record import PlanInForce, RankTimes
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
+from .replicas import Replicas
 from .shares import ShareController, Window, divide
+from .speedups import predicted_speedups
 
-__all__ = ["prepare", "step", "steps_done", "report", "gather_model", "save_graph"]
-
-
-def _rows_of(batch: Any, begin: int, end: int) -> Any:
-    if isinstance(batch, torch.Tensor):
-        return batch[begin:end]
-    if isinstance(batch, dict):
-        return {name: _rows_of(one, begin, end) for name, one in batch.items()}
-    if isinstance(batch, (tuple, list)):
-        return type(batch)(_rows_of(one, begin, end) for one in batch)
-    raise TypeError(f"a batch holds tensors, in tuples, lists or dicts, and no {type(batch)}")
-
-
-def _length(batch: Any) -> int:
-    while not isinstance(batch, torch.Tensor):
-        batch = next(iter(batch.values() if isinstance(batch, dict) else batch))
-    return len(batch)
+__all__ = [
+    "prepare", "step", "steps_done", "report", "gather_model", "save_graph", "delayed_updates",
+]  # fmt: skip
 
 
 def _check_models_agree(model: torch.nn.Module) -> None:
@@ -126,11 +122,11 @@ class _Training:
             self._last_seconds = self._clock() - begin
             self._note_alone(self._last_seconds)
             return loss.detach()
-        rows = divide(self.controller.shares, _length(x))
+        rows = divide(self.controller.shares, length_of(x))
         first = sum(rows[: self.rank])
         mine = rows[self.rank]
-        outputs = self.model(_rows_of(x, first, first + mine))
-        loss = self.loss_fn(outputs, _rows_of(y, first, first + mine))
+        outputs = self.model(rows_of(x, first, first + mine))
+        loss = self.loss_fn(outputs, rows_of(y, first, first + mine))
         weight = mine / sum(rows)
         whole = loss.detach() * weight
         summed = dist.all_reduce(whole, async_op=True)
@@ -220,6 +216,9 @@ class _Training:
     def gather_model(self) -> None:
         """Every rank has all of it."""
 
+    def tell_choice(self, choice: str) -> None:
+        self._teller.choice = choice
+
     def save_graph(self, path: str) -> None:
         raise RuntimeError(
             'only plan="placement" on several ranks measures the operators that a graph is made of'
@@ -241,7 +240,7 @@ _training: Optional[_Prepared] = None
 def _pipeline(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
-    keep: bool, stateful: Sequence[Any],
+    keep: bool, stateful: Sequence[Any], replicas: Optional[Replicas] = None,
 ) -> _Prepared:  # fmt: skip
     if importlib.util.find_spec("torch.distributed.pipelining") is None:
         raise RuntimeError(
@@ -251,6 +250,7 @@ def _pipeline(
     from . import layers, pipeline
 
     ranks = dist.get_world_size() if dist.is_initialized() else 1
+    ranks = replicas.ranks if replicas is not None else ranks
     count = len(layers.layers_of(model))
     pipeline.check_example(example, schedule, boundaries, ranks, count)
     if ranks == 1:
@@ -258,13 +258,14 @@ def _pipeline(
     _check_models_agree(model)
     return pipeline.PipelineTraining(
         model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,
-        stateful,
+        stateful, replicas or Replicas(),
     )  # fmt: skip
 
 
 def _placed(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     clock: Clock, placement: Optional[str], keep: bool, stateful: Sequence[Any],
+    replicas: Optional[Replicas] = None,
 ) -> _Prepared:  # fmt: skip
     if _version() < (2, 0):
         raise RuntimeError(
@@ -276,7 +277,40 @@ def _placed(
         return _Training(model, optimizer, loss_fn, clock, keep, stateful)
     _check_models_agree(model)
     return placed.PlacementTraining(
-        model, optimizer, loss_fn, example, clock, placement, keep, stateful
+        model, optimizer, loss_fn, example, clock, placement, keep, stateful,
+        replicas or Replicas(),
+    )  # fmt: skip
+
+
+def _hybrid(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
+    clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
+    placement: Optional[str], model_ranks: Union[int, str, None], model_plan: str, epochs: Epochs,
+    keep: bool, stateful: Sequence[Any],
+) -> HybridTraining:  # fmt: skip
+    ranks = dist.get_world_size() if dist.is_initialized() else 1
+    check_hybrid(model_plan, model_ranks, ranks, boundaries, placement, keep)
+
+    def made(ranks_of_model: int) -> Any:
+        if ranks_of_model == 1:
+            return _Training(model, optimizer, loss_fn, clock, keep, stateful)
+        replicas = Replicas(ranks_of_model)
+        if model_plan == "placement":
+            return _placed(model, optimizer, loss_fn, example, clock, placement, keep, stateful,
+                           replicas)  # fmt: skip
+        return _pipeline(model, optimizer, loss_fn, example, clock, micro_batches, schedule,
+                         boundaries, keep, stateful, replicas)  # fmt: skip
+
+    if ranks == 1:
+        return HybridTraining(made(1), Choice(1, 1, "there is one rank"))
+    _check_models_agree(model)
+    if isinstance(model_ranks, int):
+        choice = Choice(model_ranks, ranks // model_ranks, "as given")
+        return HybridTraining(made(model_ranks), choice)
+    predicted = predicted_speedups(model_plan, model, loss_fn, example, clock, schedule,
+                                   micro_batches)  # fmt: skip
+    return chosen_training(
+        Chooser(model, loss_fn, example, clock, predicted, epochs), made
     )
 
 
@@ -288,6 +322,7 @@ def prepare(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
     plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
     boundaries: Optional[Sequence[int]] = None, placement: Optional[str] = None,
+    model_ranks: Union[int, str, None] = None, model_plan: str = "pipeline", epochs: Epochs = None,
     keep: bool = False, stateful: Sequence[Any] = (), clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
@@ -307,15 +342,31 @@ def prepare(
     graph that save_graph() gives, which stays (None: searched for by the command optile, and again
     while it runs). Otherwise as with a pipeline.
 
+    With plan="hybrid", `model_ranks` ranks run one model, by `model_plan`, pipeline or placement
+    with their options, and each replica computes equal parts of the rows: `example` is the batch of
+    one replica, and a step's batch has as many rows for each of them; report() says how many
+    `replicas` there are. model_ranks="auto": `optile parallelism` chooses a divisor of the ranks,
+    by what is measured and by `epochs` that converging takes: by rows of the whole batch (None: it
+    does not converge), or the file with them that bench/distributed/epochs.py writes; without, they
+    are taken to be equal. Other plans take none of the three.
+
     With `keep`, the state of the training is kept in memory of each node every few steps, and where
     torchrun starts ranks again, this loads it: go on with the batch steps_done(). `stateful`: what
     else belongs to it and has state_dict() and load_state_dict(), such as a schedule of learning
     rates. Of a pipeline and a placement each rank keeps what it trains."""
     global _training
-    if plan not in ("data", "pipeline", "placement"):
-        raise ValueError(f'a plan is "data", "pipeline" or "placement", and not {plan!r}')
+    if plan not in ("data", "pipeline", "placement", "hybrid"):
+        raise ValueError(
+            f'a plan is "data", "pipeline", "placement" or "hybrid", and not {plan!r}'
+        )
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
+    if plan == "hybrid":
+        _training = _hybrid(
+            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries,
+            placement, model_ranks, model_plan, epochs, keep, stateful,
+        )  # fmt: skip
+        return _training.model, optimizer
     if plan == "placement":
         _training = _placed(
             model, optimizer, loss_fn, example, clock, placement, keep, stateful
@@ -328,7 +379,7 @@ def prepare(
         )  # fmt: skip
         return model, optimizer
     training = _Training(model, optimizer, loss_fn, clock, keep, stateful)
-    divide(training.controller.shares, _length(example))
+    divide(training.controller.shares, length_of(example))
     _training = training
     return training.model, optimizer
 

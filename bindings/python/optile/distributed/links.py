@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from .layers import Clock
+from .replicas import Replicas
 
 _PINGS = 8  # the first one does not count: it opens the connection
 
@@ -28,13 +29,14 @@ def _ping(other: int, asks: bool, size: int, clock: Clock) -> float:
     return statistics.median(seconds[1:]) / 2
 
 
-def measured_link(rank: int, ranks: int, size: int, clock: Clock) -> Tuple[float, float]:
+def measured_link(replicas: Replicas, size: int, clock: Clock) -> Tuple[float, float]:
     """Collective. Of the link to the rank before: seconds of any transfer, and for each byte."""
     found = (0.0, 0.0)
-    for asking in range(1, ranks):
+    rank = replicas.rank
+    for asking in range(1, replicas.ranks):
         if rank not in (asking - 1, asking):
             continue
-        other = asking - 1 if rank == asking else asking
+        other = replicas.first + (asking - 1 if rank == asking else asking)
         least, most = (_ping(other, rank == asking, one, clock) for one in (1, size))
         if rank == asking:
             found = (least, max(0.0, most - least) / size)

@@ -22,6 +22,7 @@ from .moves import Broadcast, forget_layer, move_layers, pass_layer
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
+from .replicas import Replicas
 from .stages import (
     SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
@@ -45,12 +46,13 @@ class _Layers(nn.Module):
 class _TimedStage(PipelineStage):
     """Counts the seconds of computing, in which no rank waits for another."""
 
-    def __init__(self, clock: Clock, layers: _Layers, rank: int, ranks: int,
+    def __init__(self, clock: Clock, layers: _Layers, replicas: Replicas,
                  layouts: Sequence[TensorLayout]) -> None:  # fmt: skip
         # Their layouts are given, since PyTorch would find them by running layers once more, and
         # batch statistics would see that.
-        super().__init__(layers, rank, ranks, torch.device("cpu"),
-                         input_args=layouts[0].empty(), output_args=layouts[1].empty())  # fmt: skip
+        super().__init__(layers, replicas.rank, replicas.ranks, torch.device("cpu"),
+                         input_args=layouts[0].empty(), output_args=layouts[1].empty(),
+                         group=replicas.inside)  # fmt: skip
         self._clock = clock
         self.forward_seconds = 0.0
         self.backward_seconds = 0.0
@@ -83,19 +85,23 @@ def _check_options_agree(options: Tuple[Any, ...]) -> None:
 
 
 class PipelineTraining:
-    """One model of all ranks, of which each runs a stage."""
+    """One model of all ranks of a replica, of which each runs a stage. All replicas have the same
+    plan: it is decided by the slowest rank at each place."""
 
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
         example: Tuple[torch.Tensor, torch.Tensor], clock: Clock, micro_batches: Optional[int],
         schedule: str, boundaries: Optional[Sequence[int]], keep: bool, stateful: Sequence[Any],
+        replicas: Replicas,
     ) -> None:  # fmt: skip
+        """`example`: of one replica."""
         self.model = model
         self._optimizer = optimizer
         self._loss_fn = loss_fn
         self._clock = clock
         self._schedule_name = schedule
-        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
+        self._replicas = replicas
+        self._rank, self._ranks = replicas.rank, replicas.ranks
         self._layers = layers_of(model)
         self._rows = len(example[0])
         self._medians = WindowMedians()
@@ -121,8 +127,8 @@ class PipelineTraining:
             if number not in own:
                 forget_layer(layer, optimizer)
         self._teller = PlanTeller(gather_objects(node_name()))
-        self._tell([], None)
         self._build()
+        self._tell([], None)
 
     def _counts(self, micro_batches: Optional[int]) -> List[int]:
         if micro_batches is None:
@@ -137,19 +143,8 @@ class PipelineTraining:
     def _profiles(self, warm_ups: Mapping[int, WarmUp]) -> Dict[int, Profile]:
         """Collective: what all ranks measured."""
         largest = max(one.bytes() for layouts in self._layouts.values() for one in layouts)
-        link = measured_link(self._rank, self._ranks, largest, self._clock)
-        mine = (link, {count: (one.forward, one.backward) for count, one in warm_ups.items()})
-        every = gather_objects(mine)
-        profiles = {}
-        for count, layouts in self._layouts.items():
-            times = [of_rank[count] for _, of_rank in every]
-            transfer = [
-                [least + one.bytes() * for_byte for one in layouts[:-1]]
-                for (least, for_byte), _ in every
-            ]
-            forward, backward = zip(*times)
-            profiles[count] = Profile(forward, backward, transfer)
-        return profiles
+        link = measured_link(self._replicas, largest, self._clock)
+        return profiles_of(warm_ups, link, self._replicas)
 
     def _own_layers(self) -> range:
         return self.controller.plan.layers_of(self._rank, len(self._layers))
@@ -158,32 +153,41 @@ class PipelineTraining:
         """The stage and the schedule of the plan in force."""
         own, count = self._own_layers(), self.controller.plan.micro_batches
         layouts = self._layouts[count]
+        mine = _Layers([self._layers[number] for number in own])
+        self._trained = list(mine.parameters())
+        self._exchange_seconds = self._replicas.measured_exchange(self._trained, self._clock)
         stage = _TimedStage(
-            self._clock, _Layers([self._layers[number] for number in own]), self._rank, self._ranks,
-            (layouts[own.start], layouts[own.stop]),
-        )  # fmt: skip
+            self._clock, mine, self._replicas, (layouts[own.start], layouts[own.stop])
+        )
         kind = ScheduleGPipe if self._schedule_name == "gpipe" else Schedule1F1B
         self._stage = stage
         self._schedule = kind(
             stage, count, loss_fn=lambda outputs, y: stage.timed_loss(self._loss_fn, outputs, y)
         )
 
-    def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if len(x) != self._rows or len(y) != self._rows:
-            raise ValueError(f"a batch of {len(x)} rows, where the example had {self._rows}")
-        self._kept.keep(self.steps, self._last_seconds, self._own_layers())
-        begin = self._clock()
-        self._optimizer.zero_grad(set_to_none=True)
+    def run_passes(self, x: torch.Tensor, y: torch.Tensor) -> Optional[torch.Tensor]:
+        """Forward and backward, for the rows of this replica. The loss, on its last rank."""
         first, last = self._rank == 0, self._rank == self._ranks - 1
         losses: List[torch.Tensor] = []
         self._stage.forward_seconds = self._stage.backward_seconds = 0.0
         self._schedule.step(*([x] if first else []), target=y if last else None,
                             losses=losses if last else None, return_outputs=False)  # fmt: skip
-        if last:
-            loss = torch.stack([one.detach() for one in losses]).mean()
-        else:
+        return torch.stack([one.detach() for one in losses]).mean() if last else None
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        rows = self._rows * self._replicas.count
+        if len(x) != rows or len(y) != rows:
+            raise ValueError(f"a batch of {len(x)} rows, where {self._replicas.example_words} "
+                             f"{self._rows}")  # fmt: skip
+        x, y = self._replicas.rows_of((x, y))
+        self._kept.keep(self.steps, self._last_seconds, self._own_layers())
+        begin = self._clock()
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = self.run_passes(x, y)
+        if loss is None:
             loss = torch.empty((), dtype=self._loss_dtype)
-        passed = dist.broadcast(loss, self._ranks - 1, async_op=True)
+        passed = self._replicas.share_loss(loss, self._ranks - 1)
+        self._replicas.average_gradients(self._trained)
         updating = self._clock()
         self._optimizer.step()
         updated = self._clock()
@@ -200,32 +204,43 @@ class PipelineTraining:
         if medians is None:
             return
         found = gather_numbers(medians)
-        stages = [StageSeconds(*one[:3]) for one in found]
+        every = [StageSeconds(*one[:3]) for one in found]
         before = self.controller.plan
-        window = Window(stages, max(one[3] for one in found))
+        window = Window(self._replicas.slowest_stages(every), max(one[3] for one in found))
         changed = self.controller.add(window, self.steps)
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)
-        self._tell(self._rank_times(window, before.micro_batches),
+        self._tell(self._rank_times(every, window.step_seconds, before.micro_batches),
                    None if changed else window.step_seconds)  # fmt: skip
         if changed:
-            owners = (plan.owners(len(self._layers)) for plan in (before, self.controller.plan))
+            owners = (self._replicas.job_ranks(plan.owners(len(self._layers)))
+                      for plan in (before, self.controller.plan))  # fmt: skip
             move_layers(self._layers, *owners, self._optimizer)
             self._build()
 
-    def _rank_times(self, window: Window, count: int) -> List[RankTimes]:
-        busy = [(one.forward + one.backward) * count + one.update for one in window.stages]
-        return rank_times(busy, window.step_seconds, self.controller.whole_seconds())
+    def _rank_times(
+        self, every: Sequence[StageSeconds], step_seconds: float, count: int
+    ) -> List[RankTimes]:
+        busy = [(one.forward + one.backward) * count + one.update for one in every]
+        whole = self._replicas.whole_seconds(every, self.controller.whole_seconds())
+        return rank_times(busy, step_seconds, whole)
+
+    @property
+    def _predicted_seconds(self) -> float:
+        return self.controller.predicted_seconds + self._exchange_seconds
 
     def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
-        if self._rank > 0:
+        if dist.get_rank() > 0:
             return
         plan = PlanInForce(
             self.controller.plan, len(self._layers), self._schedule_name,
-            self.controller.predicted_seconds, measured_seconds,
+            self._predicted_seconds, measured_seconds, self._replicas.count,
         )  # fmt: skip
         self._teller.tell(self.steps, plan, times, self.controller.changes)
+
+    def tell_choice(self, choice: str) -> None:
+        self._teller.choice = choice
 
     def gather_model(self) -> None:
         """Every layer, with the optimizer's state, from its rank to all."""
@@ -234,15 +249,34 @@ class PipelineTraining:
 
     def report(self) -> Dict[str, Any]:
         return {
-            "rank": self._rank,
+            "rank": dist.get_rank(),
             "steps": self.steps,
             "schedule": self._schedule_name,
+            **self._replicas.report(),
             **self._kept.report(),
             **asdict(self.controller.plan),
-            "predicted_seconds": self.controller.predicted_seconds,
+            "predicted_seconds": self._predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
             "changes": [asdict(one) for one in self.controller.changes],
         }
+
+
+def profiles_of(
+    warm_ups: Mapping[int, WarmUp], link: Tuple[float, float], replicas: Replicas
+) -> Dict[int, Profile]:
+    """Collective: what all ranks measured, for each number of micro-batches; of each place in a
+    replica the slowest."""
+    times = {count: (one.forward, one.backward) for count, one in warm_ups.items()}
+    every = gather_objects((link, times))
+    links = replicas.slowest([one for one, _ in every])
+    profiles = {}
+    for count, warm in warm_ups.items():
+        forward, backward = (replicas.slowest([of_rank[count][way] for _, of_rank in every])
+                             for way in (0, 1))  # fmt: skip
+        transfer = [[least + one.bytes() * for_byte for one in warm.inputs[:-1]]
+                    for least, for_byte in links]  # fmt: skip
+        profiles[count] = Profile(forward, backward, transfer)
+    return profiles
 
 
 def check_example(example: Any, schedule: str, boundaries: Optional[Sequence[int]], ranks: int,

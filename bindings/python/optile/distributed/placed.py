@@ -23,10 +23,11 @@ from .placements import Placement, PlacementController
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
+from .replicas import Replicas
 from .stages import StageSeconds, Window
 from .step_units import Link, UnitCosts, UnitGraph, Value, owners_of, place_file
 from .traced import Node, TracedUnits, find_units, tensors_in
-from .unit_runs import PartRun, UnitRunner, measure_units
+from .unit_runs import PartRun, UnitProfile, UnitRunner, measure_units
 
 
 def divide_into_parts(
@@ -164,7 +165,7 @@ def _shapes_of(batch: Any) -> List[Tuple[int, ...]]:
     return [tuple(one.shape) for one in tensors_in(batch)]
 
 
-def _graph_of(units: TracedUnits) -> UnitGraph:
+def graph_of(units: TracedUnits) -> UnitGraph:
     unit_of = {node: number for number, unit in enumerate(units.units) for node in unit}
     values = []
     for one in units.passed:
@@ -175,21 +176,37 @@ def _graph_of(units: TracedUnits) -> UnitGraph:
     return UnitGraph([unit[0].name for unit in units.units], values)
 
 
+def costs_of(
+    graph: UnitGraph, profile: UnitProfile, replicas: Replicas, clock: Clock
+) -> UnitCosts:
+    """Collective: what all ranks measured; of each place in a replica the slowest."""
+    largest = max((one.bytes for one in graph.values), default=1)
+    link = measured_link(replicas, largest, clock)
+    every = gather_objects((link, profile.forward, profile.backward))
+    slowest = Link(max(one[0][0] for one in every), max(one[0][1] for one in every))
+    none = [[0.0] * len(graph.names)] * replicas.ranks
+    forward, backward = (replicas.slowest([one[way] for one in every]) for way in (1, 2))
+    return UnitCosts(forward, backward, slowest, none)
+
+
 class PlacementTraining:
-    """One model of all ranks, of which each runs some operators."""
+    """One model of all ranks of a replica, of which each runs some operators. All replicas have the
+    same plan: it is decided by the slowest rank at each place."""
 
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
         example: Tuple[Any, Any], clock: Clock, placement: Optional[str], keep: bool,
-        stateful: Sequence[Any],
+        stateful: Sequence[Any], replicas: Replicas,
     ) -> None:  # fmt: skip
+        """`example`: of one replica."""
         self.model = model
         self._optimizer = optimizer
         self._loss_fn = loss_fn
         self._clock = clock
-        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
+        self._replicas = replicas
+        self._rank, self._ranks = replicas.rank, replicas.ranks
         self._units = find_units(model, example[0])
-        self._graph = _graph_of(self._units)
+        self._graph = graph_of(self._units)
         self._shapes = _shapes_of(example)
         self._check_ranks_agree(placement)
         self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
@@ -204,10 +221,10 @@ class PlacementTraining:
         )
         self._medians = WindowMedians()
         self._last_seconds = 0.0
-        self._search = BackgroundSearch() if self._rank == 0 else None
+        self._search = BackgroundSearch() if dist.get_rank() == 0 else None
         self._teller = PlanTeller(self._nodes)
-        self._tell([], None)
         self._build()
+        self._tell([], None)
         for unit, held in enumerate(self._held):
             if unit not in self._own:
                 forget_layer(held, optimizer)
@@ -218,7 +235,7 @@ class PlacementTraining:
                      placement is None)  # fmt: skip
         if others := ranks_unlike_first(described):
             raise RuntimeError(
-                f"rank {self._rank}: ranks {others} run other operators, or have batches of "
+                f"rank {dist.get_rank()}: ranks {others} run other operators, or have batches of "
                 "another size, than rank 0, or only some were given a placement; start every rank "
                 "with the same program and options"
             )
@@ -227,17 +244,12 @@ class PlacementTraining:
         """Collective: what all ranks measured."""
         profile = measure_units(model, self._units, self._loss_fn, *example, self._clock)
         self._loss_dtype = profile.loss_dtype
-        largest = max((one.bytes for one in self._graph.values), default=1)
-        link = measured_link(self._rank, self._ranks, largest, self._clock)
-        every = gather_objects((link, profile.forward, profile.backward))
-        slowest = Link(max(one[0][0] for one in every), max(one[0][1] for one in every))
-        none = [[0.0] * len(self._graph.names)] * self._ranks
-        return UnitCosts([one[1] for one in every], [one[2] for one in every], slowest, none)
+        return costs_of(self._graph, profile, self._replicas, self._clock)
 
     def _first_placement(self, costs: UnitCosts, placement: Optional[str]) -> Placement:
         """Collective. Rank 0 finds it; where it fails, every rank ends with its message."""
         found: Tuple[List[int], str] = ([], "")
-        if self._rank == 0:
+        if dist.get_rank() == 0:
             try:
                 answer = (
                     place(place_file(self._graph, costs, self._nodes)) if placement is None
@@ -257,23 +269,33 @@ class PlacementTraining:
         order, owners = self.controller.schedule.order, self.controller.plan.owners
         self._own = [unit for unit, owner in enumerate(owners) if owner == self._rank]
         parts = divide_into_parts(order, owners, self._graph, self._rank)
-        self._runner = StepRunner(self._units, self._graph, self._loss_fn, parts, owners,
-                                  self._rank, self._clock)  # fmt: skip
+        self._runner = StepRunner(self._units, self._graph, self._loss_fn, parts,
+                                  self._replicas.job_ranks(owners), dist.get_rank(),
+                                  self._clock)  # fmt: skip
+        self._trained = [one for unit in self._own for one in self._held[unit].parameters()]
+        self._exchange_seconds = self._replicas.measured_exchange(self._trained, self._clock)
         self._loss_owner = owners[-1]
         self._probed = self.controller.probe_of(self._rank)
         self._probe_seconds = 0.0
 
+    def run_passes(self, x: Any, y: Any) -> Optional[torch.Tensor]:
+        """Forward and backward, for the rows of this replica. The loss, on the rank that has it."""
+        return self._runner.run(x, y)
+
     def step(self, x: Any, y: Any) -> torch.Tensor:
+        x, y = self._replicas.rows_of((x, y))
         if (shapes := _shapes_of((x, y))) != self._shapes:
-            raise ValueError(f"a batch of shapes {shapes}, where the example had {self._shapes}")
+            raise ValueError(f"a batch of shapes {shapes}, where {self._replicas.example_words} "
+                             f"{self._shapes}")  # fmt: skip
         self._kept.keep(self.steps, self._last_seconds, self._own)
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)
-        loss = self._runner.run(x, y)
+        loss = self.run_passes(x, y)
         self._probe(x, y)
         if loss is None:
             loss = torch.empty((), dtype=self._loss_dtype)
-        passed = dist.broadcast(loss, self._loss_owner, async_op=True)
+        passed = self._replicas.share_loss(loss, self._loss_owner)
+        self._replicas.average_gradients(self._trained)
         updating = self._clock()
         self._optimizer.step()
         updated = self._clock()
@@ -303,30 +325,42 @@ class PlacementTraining:
         if every[0][4]:
             owners = owners_of(answer, self._graph, self._ranks) if answer is not None else None
             found = Placement(tuple(Broadcast(0).pass_object(owners)))
-        window = Window([StageSeconds(*one[:3]) for one in every], max(one[3] for one in every))
+        stages = [StageSeconds(*one[:3]) for one in every]
+        window = Window(self._replicas.slowest_stages(stages), max(one[3] for one in every))
         before = self.controller.plan
         changed = self.controller.add(window, self.steps, found)
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)
-        times = rank_times([sum(one) for one in window.stages], window.step_seconds,
-                           self.controller.whole_seconds())  # fmt: skip
+        times = rank_times(
+            [sum(one) for one in stages], window.step_seconds,
+            self._replicas.whole_seconds(stages, self.controller.whole_seconds()),
+        )  # fmt: skip
         self._tell(times, None if changed else window.step_seconds)
         if changed:
-            move_layers(self._held, before.owners, self.controller.plan.owners, self._optimizer)
+            owners = (self._replicas.job_ranks(plan.owners)
+                      for plan in (before, self.controller.plan))  # fmt: skip
+            move_layers(self._held, *owners, self._optimizer)
             self._build()
         elif self._search is not None and self._search.idle and self.controller.wants_search:
             self.controller.note_search()
             self._search.begin(place_file(self._graph, self.controller.costs(), self._nodes))
 
     def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
-        if self._rank > 0:
+        if dist.get_rank() > 0:
             return
         plan = PlanInForce(
-            self.controller.plan, predicted_seconds=self.controller.predicted_seconds,
-            measured_seconds=measured_seconds,
+            self.controller.plan, predicted_seconds=self._predicted_seconds,
+            measured_seconds=measured_seconds, replicas=self._replicas.count,
         )  # fmt: skip
         self._teller.tell(self.steps, plan, times, self.controller.changes)
+
+    @property
+    def _predicted_seconds(self) -> float:
+        return self.controller.predicted_seconds + self._exchange_seconds
+
+    def tell_choice(self, choice: str) -> None:
+        self._teller.choice = choice
 
     def gather_model(self) -> None:
         """Every unit's weights, with the optimizer's state, from its rank to all."""
@@ -341,12 +375,13 @@ class PlacementTraining:
     def report(self) -> Dict[str, Any]:
         owners = self.controller.plan.owners
         return {
-            "rank": self._rank,
+            "rank": dist.get_rank(),
             "steps": self.steps,
+            **self._replicas.report(),
             **self._kept.report(),
             "placement": dict(zip(self._graph.names, owners)),
             "alone_seconds": self.controller.whole_seconds(),
-            "predicted_seconds": self.controller.predicted_seconds,
+            "predicted_seconds": self._predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
             "changes": [asdict(one) for one in self.controller.changes],
         }

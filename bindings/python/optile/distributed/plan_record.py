@@ -42,22 +42,25 @@ def _kind(plan: Any) -> str:
     return "pipeline" if isinstance(plan, Plan) else "shares"
 
 
-def _division(plan: Any, layers: int, ranks: int) -> Dict[str, Any]:
+def _division(plan: Any, layers: int, ranks: int, replicas: int) -> Dict[str, Any]:
+    """`ranks`: of all replicas, which have the same parts."""
+    places = range(ranks // replicas)
     if isinstance(plan, Placement):
-        parts = [float(plan.owners.count(rank)) for rank in range(ranks)]
+        parts = [float(plan.owners.count(rank)) for rank in places] * replicas
         return {"parts": parts, "micro_batches": 0}
     if isinstance(plan, Plan):
-        parts = [float(len(plan.layers_of(rank, layers))) for rank in range(ranks)]
+        parts = [float(len(plan.layers_of(rank, layers))) for rank in places] * replicas
         return {"parts": parts, "micro_batches": plan.micro_batches}
     return {"parts": [_rounded(share) for share in plan], "micro_batches": 0}
 
 
-def _change(change: Change, ranks: int, layers: int) -> Dict[str, Any]:
-    seconds = change.whole_seconds or [0.0] * ranks
+def _change(change: Change, ranks: int, layers: int, replicas: int) -> Dict[str, Any]:
+    seconds = list(change.whole_seconds) * (replicas if ranks > len(change.whole_seconds) else 1)
+    seconds = seconds or [0.0] * ranks
     return {
         "step": change.step,
-        "before": _division(change.before, layers, ranks),
-        "after": _division(change.after, layers, ranks),
+        "before": _division(change.before, layers, ranks, replicas),
+        "after": _division(change.after, layers, ranks, replicas),
         "whole_seconds": [_rounded(one) for one in seconds],
         "predicted": _rounded(change.predicted),
         "measured": _rounded(change.measured),
@@ -75,14 +78,17 @@ class PlanInForce:
     schedule: str = ""
     predicted_seconds: Optional[float] = None
     measured_seconds: Optional[float] = None  # None: no steps under it were measured yet
+    replicas: int = 1  # each of which divides the model so
 
 
 def plan_record(
     named: Dict[str, Any], in_force: PlanInForce, nodes: Sequence[str],
     times: Sequence[RankTimes], changes: Sequence[Change],
 ) -> Dict[str, Any]:  # fmt: skip
-    """`named`: job, run, epoch, step and since_step; `times`: of each rank, or of none yet."""
-    division = _division(in_force.plan, in_force.layers, len(nodes))
+    """`named`: job, run, epoch, step, since_step and choice; `times`: of each rank, or of none
+    yet."""
+    replicas = in_force.replicas
+    division = _division(in_force.plan, in_force.layers, len(nodes), replicas)
     ranks: List[Dict[str, Any]] = []
     for rank, (node, part) in enumerate(zip(nodes, division["parts"])):
         measured = times[rank] if times else None
@@ -101,8 +107,9 @@ def plan_record(
         "kind": _kind(in_force.plan),
         "schedule": in_force.schedule,
         "micro_batches": division["micro_batches"],
+        "replicas": replicas,
         "predicted_seconds": _rounded(in_force.predicted_seconds),
         "measured_seconds": _rounded(in_force.measured_seconds),
         "ranks": ranks,
-        "changes": [_change(one, len(nodes), in_force.layers) for one in latest],
+        "changes": [_change(one, len(nodes), in_force.layers, replicas) for one in latest],
     }

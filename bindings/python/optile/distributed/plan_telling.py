@@ -112,6 +112,7 @@ class PlanTeller:
         self._since = 0
         self._told: Optional[List[Any]] = None
         self._told_at = 0.0
+        self.choice = ""  # why so many ranks run one model
 
     def changed(self, step: int) -> None:
         """Another plan is in force behind that step."""
@@ -125,13 +126,13 @@ class PlanTeller:
         if self._path is None:
             return
         now = time.monotonic()
-        news = [self._epoch, len(changes), changes[-1].measured if changes else None]
+        news = [self._epoch, self.choice, len(changes), changes[-1].measured if changes else None]
         if news == self._told and now < self._told_at + _BETWEEN_SECONDS:
             return
         self._told, self._told_at = news, now
         named: Dict[str, Any] = {
             "job": self._job, "run": self._run, "epoch": self._epoch, "step": step,
-            "since_step": self._since,
+            "since_step": self._since, "choice": self.choice,
         }  # fmt: skip
         record = plan_record(named, in_force, self._nodes, times, changes)
         _tell(self._path, "/v1/cluster/plans", json.dumps(record))
