@@ -26,7 +26,10 @@ install(FILES bindings/annotate/optile/annotate.h
 install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES bindings/python/optile/distributed/__init__.py
+              bindings/python/optile/distributed/batches.py
               bindings/python/optile/distributed/changes.py
+              bindings/python/optile/distributed/delayed_updates.py
+              bindings/python/optile/distributed/hybrid.py
               bindings/python/optile/distributed/kept_layers.py
               bindings/python/optile/distributed/kept_state.py
               bindings/python/optile/distributed/layers.py
@@ -39,8 +42,10 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/plan_record.py
               bindings/python/optile/distributed/plan_telling.py
               bindings/python/optile/distributed/ranks.py
+              bindings/python/optile/distributed/replicas.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/speeds.py
+              bindings/python/optile/distributed/speedups.py
               bindings/python/optile/distributed/stages.py
               bindings/python/optile/distributed/step_units.py
               bindings/python/optile/distributed/traced.py

@@ -179,7 +179,8 @@ void check_division(const std::vector<double>& parts, int micro_batches, const J
 void check_replicas(const JobPlan& plan, Fault& fault) {
   if (plan.replicas < 1) fault.add(field::kReplicas, "are 1 at least");
   if (!fault.text.empty() || plan.replicas == 1) return;
-  if (plan.kind == PlanKind::kShares || plan.ranks.size() % plan.replicas != 0) {
+  if (plan.kind == PlanKind::kShares ||
+      plan.ranks.size() % static_cast<std::size_t>(plan.replicas) != 0) {
     fault.add(field::kReplicas, "are of a pipeline or a placement, and equal parts of its ranks",
               base::ErrorKind::kUnavailable);
   }

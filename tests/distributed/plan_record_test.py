@@ -54,6 +54,22 @@ class Record(unittest.TestCase):
         self.assertEqual([3.0, 0.0], [one["part"] for one in record["ranks"]])
         self.assertEqual({"parts": [2.0, 1.0], "micro_batches": 0}, record["changes"][0]["before"])
 
+    def test_has_ranks_of_all_replicas(self):
+        plan, other = stages.Plan((6,), 4), stages.Plan((4,), 8)
+        tried = [changes.Change(5, other, plan, 1.2, whole_seconds=[1.0, 2.0])]
+        in_force = plan_record.PlanInForce(plan, 8, "1f1b", 0.5, None, 2)
+        record = plan_record.plan_record({**NAMED, "choice": "as given"}, in_force,
+                                         ["a", "b", "c", "d"], [], tried)
+        self.assertEqual(("pipeline", 2, "as given"),
+                         (record["kind"], record["replicas"], record["choice"]))
+        self.assertEqual([6.0, 2.0, 6.0, 2.0], [one["part"] for one in record["ranks"]])
+        change, = record["changes"]
+        self.assertEqual([4.0, 4.0, 4.0, 4.0], change["before"]["parts"])
+        self.assertEqual([1.0, 2.0, 1.0, 2.0], change["whole_seconds"])
+        placed = plan_record.PlanInForce(placements.Placement((0, 0, 1)), replicas=2)
+        record = plan_record.plan_record(NAMED, placed, ["a", "b", "c", "d"], [], [])
+        self.assertEqual([2.0, 1.0, 2.0, 1.0], [one["part"] for one in record["ranks"]])
+
     def test_of_most_ranks_fits_into_a_request(self):
         names, equal = ["n" * 63] * 100, [1 / 3] * 100
         tried = [changes.Change(1, equal, equal, 1.2, 1.01, True, "x" * 256, [1 / 3] * 100)] * 8

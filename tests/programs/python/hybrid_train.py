@@ -3,10 +3,10 @@
 run. Prints losses, what was changed and what was trained, as JSON.
 
 hybrid_train.py --model-ranks M: so many ranks run one model, or "auto". Batches have the same rows
-however many processes there are. With --slow-rank RANK --slow-factor F that rank takes so many times
-as long, in the middle third of the steps. Time is that of a clock which computing alone moves. With
---delayed K an update is made with every K-th of K times as many batches, which are so many times as
-small.
+however many processes there are. With --slow-rank RANK --slow-factor F that rank takes so many
+times as long, in the middle third of the steps. Time is that of a clock which computing alone
+moves. With --delayed K an update is made with every K-th of K times as many batches, which are so
+many times as small.
 """
 import argparse
 import json

@@ -306,12 +306,11 @@ def _hybrid(
     _check_models_agree(model)
     if isinstance(model_ranks, int):
         choice = Choice(model_ranks, ranks // model_ranks, "as given")
-        return HybridTraining(made(model_ranks), choice)
+        return HybridTraining(made(model_ranks), choice, length_of(example))
     predicted = predicted_speedups(model_plan, model, loss_fn, example, clock, schedule,
                                    micro_batches)  # fmt: skip
-    return chosen_training(
-        Chooser(model, loss_fn, example, clock, predicted, epochs), made
-    )
+    chooser = Chooser(model, loss_fn, example, clock, predicted, epochs)
+    return chosen_training(chooser, made, length_of(example))
 
 
 def _version() -> Tuple[int, ...]:

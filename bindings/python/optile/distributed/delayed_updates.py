@@ -44,5 +44,5 @@ def delayed_updates(optimizer: torch.optim.Optimizer, count: int) -> DelayedUpda
     their gradients' mean: the step of a batch that is so many times as large. Raises ValueError
     where the count is no whole number from 1 on."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(f"updates are delayed by a whole number of mini-batches, and not {count!r}")
+        raise ValueError(f"updates are made with a whole number of mini-batches, and not {count!r}")
     return DelayedUpdates(optimizer, count)

@@ -8,7 +8,9 @@ import json
 import statistics
 import subprocess
 from dataclasses import asdict, dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Set, Tuple, Union
+from typing import (
+    Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Set, Tuple, Union,
+)  # fmt: skip
 
 import torch
 import torch.distributed as dist
@@ -255,9 +257,11 @@ class Chooser:
 class HybridTraining:
     """A training by some plan, and why so many ranks run one model."""
 
-    def __init__(self, training: Training, choice: Choice) -> None:
+    def __init__(self, training: Training, choice: Choice, rows: Optional[int] = None) -> None:
+        """`rows`: of each replica's part of a batch (None: any)."""
         self._training = training
         self._choice = choice
+        self._rows = rows
         self.model = training.model
         training.tell_choice(choice.because)
 
@@ -266,6 +270,13 @@ class HybridTraining:
         return self._training.steps
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
+        replicas = self._choice.replicas
+        for rows in (length_of(x), length_of(y)):
+            if self._rows is not None and rows != self._rows * replicas:
+                raise ValueError(
+                    f"a batch of {rows} rows: {replicas} replicas take {self._rows} rows each, as "
+                    "many as the example"
+                )
         return self._training.step(x, y)
 
     def gather_model(self) -> None:
@@ -275,11 +286,14 @@ class HybridTraining:
         self._training.save_graph(path)
 
     def report(self) -> Dict[str, Any]:
-        return {**self._training.report(), "replicas": self._choice.replicas,
-                "model_ranks": self._choice.model_ranks, "choice": asdict(self._choice)}  # fmt: skip
+        choice = self._choice
+        return {**self._training.report(), "replicas": choice.replicas,
+                "model_ranks": choice.model_ranks, "choice": asdict(choice)}  # fmt: skip
 
 
-def chosen_training(chooser: Chooser, make: Callable[[int], Training]) -> HybridTraining:
+def chosen_training(
+    chooser: Chooser, make: Callable[[int], Training], rows: int
+) -> HybridTraining:
     """Collective. A prediction that is chosen by is measured first, and chosen again with that."""
     choice = chooser.choice()
     training = make(choice.model_ranks)
@@ -289,4 +303,4 @@ def chosen_training(chooser: Chooser, make: Callable[[int], Training]) -> Hybrid
         if choice.model_ranks != before.model_ranks:
             training.gather_model()
             training = make(choice.model_ranks)
-    return HybridTraining(training, choice)
+    return HybridTraining(training, choice, rows)

@@ -175,11 +175,9 @@ class PipelineTraining:
         return torch.stack([one.detach() for one in losses]).mean() if last else None
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        rows = self._rows * self._replicas.count
-        if len(x) != rows or len(y) != rows:
-            raise ValueError(f"a batch of {len(x)} rows, where {self._replicas.example_words} "
-                             f"{self._rows}")  # fmt: skip
         x, y = self._replicas.rows_of((x, y))
+        if len(x) != self._rows or len(y) != self._rows:
+            raise ValueError(f"a batch of {len(x)} rows, where the example had {self._rows}")
         self._kept.keep(self.steps, self._last_seconds, self._own_layers())
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)

@@ -285,8 +285,7 @@ class PlacementTraining:
     def step(self, x: Any, y: Any) -> torch.Tensor:
         x, y = self._replicas.rows_of((x, y))
         if (shapes := _shapes_of((x, y))) != self._shapes:
-            raise ValueError(f"a batch of shapes {shapes}, where {self._replicas.example_words} "
-                             f"{self._shapes}")  # fmt: skip
+            raise ValueError(f"a batch of shapes {shapes}, where the example had {self._shapes}")
         self._kept.keep(self.steps, self._last_seconds, self._own)
         begin = self._clock()
         self._optimizer.zero_grad(set_to_none=True)

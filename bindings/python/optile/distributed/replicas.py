@@ -44,11 +44,6 @@ class Replicas:
         across = [dist.new_group(list(every[one :: self.ranks])) for one in range(self.ranks)]
         self.inside, self._across = inside[self.number], across[self.rank]
 
-    @property
-    def example_words(self) -> str:
-        """Of a refused batch."""
-        return "the example had" if self.count == 1 else f"each of {self.count} replicas takes"
-
     def job_ranks(self, owners: Iterable[int]) -> List[int]:
         """Ranks of this replica, as the job counts them."""
         return [self.first + owner for owner in owners]
@@ -77,16 +72,10 @@ class Replicas:
         ]
 
     def rows_of(self, batch: Any) -> Any:
-        """Of the whole batch, those of this replica. Raises ValueError where they are not equal
-        parts."""
+        """Of the whole batch, those of this replica: equal parts."""
         if self.count == 1:
             return batch
-        rows, rest = divmod(length_of(batch), self.count)
-        if rest:
-            raise ValueError(
-                f"a batch of {length_of(batch)} rows cannot be divided equally between "
-                f"{self.count} replicas"
-            )
+        rows = length_of(batch) // self.count
         return rows_of(batch, self.number * rows, (self.number + 1) * rows)
 
     def share_loss(self, loss: torch.Tensor, owner: int) -> Any:

@@ -1,5 +1,5 @@
-"""How many times as fast some ranks are predicted to run one model as one rank does: SU of a hybrid,
-by the same simulated steps by which those ranks would divide it.
+"""How many times as fast some ranks are predicted to run one model as one rank does: SU of a
+hybrid, by the same simulated steps by which those ranks would divide it.
 """
 
 from __future__ import annotations

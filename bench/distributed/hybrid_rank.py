@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""A rank of a training of dense layers: by DistributedDataParallel, as a pipeline of all ranks, or
+as a hybrid of optile.distributed. Prints the median seconds of the later steps, as JSON, on rank 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+from typing import Any, Dict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+import optile.distributed as od  # noqa: E402
+
+LOSS = nn.functional.mse_loss
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--by", choices=("ddp", "pipeline", "hybrid", "auto"), required=True)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--timed", type=int, default=20, help="the last ones")
+    parser.add_argument("--model-ranks", type=int, default=2)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=256)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo")
+    layers = [
+        nn.Sequential(nn.Linear(options.width, options.width), nn.ReLU())
+        for _ in range(options.layers)
+    ]
+    model: nn.Module = nn.Sequential(*layers)
+    x, y = (torch.randn(options.batch, options.width) for _ in range(2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    step = od.step
+    told: Dict[str, Any] = {}
+    if options.by == "ddp":
+        part = options.batch // ranks
+        mine = slice(rank * part, (rank + 1) * part)
+        model = DistributedDataParallel(model)
+
+        def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            optimizer.zero_grad(set_to_none=True)
+            loss = LOSS(model(x[mine]), y[mine])
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+    elif options.by == "pipeline":
+        od.prepare(model, optimizer, LOSS, (x, y), plan="pipeline")
+    else:
+        # By the mini-batch of a replica, of which "auto" does not know how many there will be.
+        replicas = ranks if options.by == "auto" else ranks // options.model_ranks
+        part = options.batch // replicas
+        od.prepare(
+            model, optimizer, LOSS, (x[:part], y[:part]), plan="hybrid",
+            model_ranks=options.model_ranks if options.by == "hybrid" else "auto",
+        )  # fmt: skip
+        rows = part * od.report()["replicas"]
+        x, y = x[:rows], y[:rows]
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        loss = step(x, y)
+        seconds.append(time.perf_counter() - begin)
+    if rank == 0:
+        told = od.report() if options.by != "ddp" else {}
+        median = statistics.median(seconds[-options.timed :])
+        print(json.dumps({"seconds": median, "rows": len(x), "loss": float(loss), **told}))
+
+
+if __name__ == "__main__":
+    main()
