@@ -37,6 +37,7 @@ class Layer(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(WIDTH, WIDTH)
+        self.unused = nn.Parameter(torch.ones(WIDTH))  # has no gradient in any replica
 
     def forward(self, x):
         return timed(torch.tanh(self.linear(x)))
@@ -47,9 +48,7 @@ class Branches(nn.Module):
         super().__init__()
         self.first, self.last = Layer(), nn.Linear(3 * WIDTH, WIDTH)
         self.branches = nn.ModuleList(Layer() for _ in range(3))
-        # Of a parameter that is not trained, and of one that no row has to do with.
         self.first.linear.bias.requires_grad_(False)
-        self.unused = nn.Parameter(torch.ones(WIDTH))
 
     def forward(self, x):
         x = self.first(x)
@@ -89,7 +88,7 @@ def main():
     if rank > 0:
         # What all begin with is rank 0's.
         with torch.no_grad():
-            next(model.parameters()).zero_()
+            (model.last if placed else model[-1].linear).weight.zero_()
     optimizer = made_optimizer(options.optimizer, model)
     delayed = od.delayed_updates(optimizer, options.delayed)
     part = BATCH // options.delayed
