@@ -46,6 +46,12 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/speeds.py
               bindings/python/optile/distributed/speedups.py
+              bindings/python/optile/distributed/split_answers.py
+              bindings/python/optile/distributed/split_layers.py
+              bindings/python/optile/distributed/split_measures.py
+              bindings/python/optile/distributed/split_runs.py
+              bindings/python/optile/distributed/split_training.py
+              bindings/python/optile/distributed/splits.py
               bindings/python/optile/distributed/stages.py
               bindings/python/optile/distributed/step_units.py
               bindings/python/optile/distributed/traced.py

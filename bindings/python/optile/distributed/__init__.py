@@ -53,6 +53,8 @@ from .replicas import Replicas
 from .shares import ShareController, Window, divide
 from .speedups import predicted_speedups
 
+_PLANS = ("data", "pipeline", "placement", "splits", "hybrid")
+
 __all__ = [
     "prepare", "step", "steps_done", "report", "gather_model", "save_graph", "delayed_updates",
 ]  # fmt: skip
@@ -221,7 +223,8 @@ class _Training:
 
     def save_graph(self, path: str) -> None:
         raise RuntimeError(
-            'only plan="placement" on several ranks measures the operators that a graph is made of'
+            'only plan="placement" and plan="splits" on several ranks measure what a graph is made '
+            "of"
         )
 
 
@@ -313,6 +316,23 @@ def _hybrid(
     return chosen_training(chooser, made, length_of(example))
 
 
+def _split(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
+    clock: Clock, splits: Optional[str], keep: bool, stateful: Sequence[Any],
+) -> _Prepared:  # fmt: skip
+    if keep:
+        raise ValueError('keep=True is not built for plan="splits": checkpoint by gather_model()')
+    if _version() < (2, 1):
+        raise RuntimeError(f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried")
+    from . import split_training
+
+    split_training.check_optimizer(optimizer)
+    if not dist.is_initialized() or dist.get_world_size() == 1:
+        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
+    _check_models_agree(model)
+    return split_training.SplitTraining(model, optimizer, loss_fn, example, clock, splits)
+
+
 def _version() -> Tuple[int, ...]:
     return tuple(int(one) for one in torch.__version__.split("+")[0].split(".")[:2])
 
@@ -322,7 +342,8 @@ def prepare(
     plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
     boundaries: Optional[Sequence[int]] = None, placement: Optional[str] = None,
     model_ranks: Union[int, str, None] = None, model_plan: str = "pipeline", epochs: Epochs = None,
-    keep: bool = False, stateful: Sequence[Any] = (), clock: Clock = time.perf_counter,
+    splits: Optional[str] = None, keep: bool = False, stateful: Sequence[Any] = (),
+    clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
     it returns stands for what it was given. Raises where ranks have other models or a batch cannot
@@ -349,15 +370,18 @@ def prepare(
     does not converge), or the file with them that bench/distributed/epochs.py writes; without, they
     are taken to be equal. Other plans take none of the three.
 
+    With plan="splits", torch.fx traces the model likewise (ValueError). Layers that are not known
+    are divided by rows. `splits`: a file that `optile place strategy --json` wrote for the problem
+    that save_graph() gives, or `optile place network --json` (None: found by the command optile).
+    The optimizer is one of torch.optim's that treat each element by itself; `keep` is refused.
+
     With `keep`, the state of the training is kept in memory of each node every few steps, and where
     torchrun starts ranks again, this loads it: go on with the batch steps_done(). `stateful`: what
     else belongs to it and has state_dict() and load_state_dict(), such as a schedule of learning
     rates. Of a pipeline and a placement each rank keeps what it trains."""
     global _training
-    if plan not in ("data", "pipeline", "placement", "hybrid"):
-        raise ValueError(
-            f'a plan is "data", "pipeline", "placement" or "hybrid", and not {plan!r}'
-        )
+    if plan not in _PLANS:
+        raise ValueError(f"a plan is one of {', '.join(_PLANS)}, and not {plan!r}")
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
     if plan == "hybrid":
@@ -366,6 +390,9 @@ def prepare(
             placement, model_ranks, model_plan, epochs, keep, stateful,
         )  # fmt: skip
         return _training.model, optimizer
+    if plan == "splits":
+        _training = _split(model, optimizer, loss_fn, example, clock, splits, keep, stateful)
+        return model, optimizer
     if plan == "placement":
         _training = _placed(
             model, optimizer, loss_fn, example, clock, placement, keep, stateful
@@ -407,7 +434,8 @@ def gather_model() -> None:
 
 def save_graph(path: str) -> None:
     """Of plan="placement": writes what was measured for `optile place step --graph`: units of
-    operators, forward and backward, what goes between them, and the ranks."""
+    operators, forward and backward, what goes between them, and the ranks. Of plan="splits": for
+    `optile place strategy --graph`, each layer under each of its splits."""
     _prepared().save_graph(path)
 
 

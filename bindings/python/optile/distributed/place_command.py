@@ -1,5 +1,6 @@
 """`optile place step`, which finds the rank of each unit: before the first step, and later beside
-the steps, at the lowest priority, so that training does not wait for it."""
+the steps, at the lowest priority, so that training does not wait for it; and `optile place
+strategy`, which chooses a split for each layer."""
 
 from __future__ import annotations
 
@@ -23,10 +24,28 @@ def find_command() -> str:
     found = found or next((str(one) for one in beside if os.access(one, os.X_OK)), None)
     if found is None:
         raise RuntimeError(
-            "a placement is searched for by the command optile, which is not in PATH: add the "
-            "folder where it is installed, or name a placement"
+            "a plan is searched for by the command optile, which is not in PATH: add the folder "
+            "where it is installed, or name a placement or splits"
         )
     return found
+
+
+def choose_strategies(problem: Dict[str, Any]) -> Dict[str, Any]:
+    """The answer of `optile place strategy`, exact where OptCNN's elimination is. Raises
+    RuntimeError with what the command says where it fails."""
+    with tempfile.TemporaryDirectory(prefix="optile-place-") as folder:
+        file = pathlib.Path(folder, "problem.json")
+        file.write_text(json.dumps(problem), encoding="utf-8")
+        ended = subprocess.run(
+            [find_command(), "place", "strategy", "--graph", str(file), "--json", "--time-limit",
+             f"{_SECONDS}s"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    if ended.returncode != 0:
+        raise RuntimeError("optile place found no splits: " + ended.stderr.strip()[-500:])
+    answer = json.loads(ended.stdout)
+    assert isinstance(answer, dict)
+    return answer
 
 
 def _command(folder: str, file: Dict[str, Any]) -> List[str]:

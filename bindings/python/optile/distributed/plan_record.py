@@ -16,6 +16,13 @@ _MOST_REASON = 256
 
 
 @dataclass(frozen=True)
+class SplitsInForce:
+    """Layers divided over ranks."""
+
+    parameter_parts: Sequence[float]  # of the model's, that each rank holds
+
+
+@dataclass(frozen=True)
 class RankTimes:
     """What the last steps measured of a rank."""
 
@@ -39,6 +46,8 @@ def _rounded(number: Optional[float]) -> Optional[float]:
 def _kind(plan: Any) -> str:
     if isinstance(plan, Placement):
         return "placement"
+    if isinstance(plan, SplitsInForce):
+        return "splits"
     return "pipeline" if isinstance(plan, Plan) else "shares"
 
 
@@ -51,7 +60,8 @@ def _division(plan: Any, layers: int, ranks: int, replicas: int) -> Dict[str, An
     if isinstance(plan, Plan):
         parts = [float(len(plan.layers_of(rank, layers))) for rank in places] * replicas
         return {"parts": parts, "micro_batches": plan.micro_batches}
-    return {"parts": [_rounded(share) for share in plan], "micro_batches": 0}
+    shares = plan.parameter_parts if isinstance(plan, SplitsInForce) else plan
+    return {"parts": [_rounded(share) for share in shares], "micro_batches": 0}
 
 
 def _change(change: Change, ranks: int, layers: int, replicas: int) -> Dict[str, Any]:
@@ -73,7 +83,7 @@ def _change(change: Change, ranks: int, layers: int, replicas: int) -> Dict[str,
 class PlanInForce:
     """Since when, and what it is."""
 
-    plan: Any  # a Plan, a Placement, or the share of each rank
+    plan: Any  # a Plan, a Placement, SplitsInForce, or the share of each rank
     layers: int = 0  # of a pipeline's model
     schedule: str = ""
     predicted_seconds: Optional[float] = None

@@ -30,7 +30,7 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
     return [one for one in tree_flatten(value)[0] if isinstance(one, torch.Tensor)]
 
 
-def _attribute(module: nn.Module, path: str) -> Any:
+def attribute_of(module: nn.Module, path: str) -> Any:
     value: Any = module
     for name in path.split("."):
         value = getattr(value, name)
@@ -98,7 +98,7 @@ class OperatorRunner:
     def run(self, node: Node, values: Mapping[Node, Any]) -> Any:
         """`values`: at least those of the operators that it reads."""
         if node.op == "get_attr":
-            return _attribute(self._traced, str(node.target))
+            return attribute_of(self._traced, str(node.target))
         args = torch.fx.node.map_arg(node.args, lambda one: values[one])
         kwargs = torch.fx.node.map_arg(node.kwargs, lambda one: values[one])
         if node.op == "output":
@@ -106,7 +106,7 @@ class OperatorRunner:
         if node.op == "placeholder":
             return args[0]  # its default
         if node.op == "call_module":
-            return _attribute(self._traced, str(node.target))(*args, **kwargs)
+            return attribute_of(self._traced, str(node.target))(*args, **kwargs)
         if node.op == "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
         assert callable(node.target)
@@ -195,7 +195,7 @@ class TracedUnits:
         held = HeldTensors()
         for node in self.units[unit]:
             if node.op == "get_attr":
-                held.add(_attribute(self.traced, str(node.target)))
+                held.add(attribute_of(self.traced, str(node.target)))
             elif node.op == "call_module":
                 for one in itertools.chain(*_held_by_module(self.traced, node)):
                     held.add(one)
@@ -220,11 +220,11 @@ class HeldTensors:
 
 
 def _held_by_module(traced: nn.Module, node: Node) -> Tuple[List[Any], List[Any]]:
-    module = _attribute(traced, str(node.target))
+    module = attribute_of(traced, str(node.target))
     return list(module.parameters()), list(module.buffers())
 
 
-class _FirstRun:
+class FirstRun:
     """Runs all operators once, and notes what each gives and what it modifies."""
 
     def __init__(self, traced: torch.fx.GraphModule, x: Any) -> None:
@@ -246,20 +246,20 @@ class _FirstRun:
                 self.modified[node] = changed
 
 
-def _storage(tensor: torch.Tensor) -> int:
+def storage_of(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else id(tensor)
 
 
 class _Grouping:
     """Finds units out of what a first run showed."""
 
-    def __init__(self, traced: torch.fx.GraphModule, run: _FirstRun) -> None:
+    def __init__(self, traced: torch.fx.GraphModule, run: FirstRun) -> None:
         self._traced = traced
         self._run = run
         self._nodes: List[Node] = list(traced.graph.nodes)
         self._number = {node: number for number, node in enumerate(self._nodes)}
         self._groups = _Groups(len(self._nodes))
-        self._modified = {_storage(one) for changed in run.modified.values() for one in changed}
+        self._modified = {storage_of(one) for changed in run.modified.values() for one in changed}
         self.fixed: Dict[Node, Any] = {}
         self.everywhere: List[Node] = []
         for node in self._nodes:
@@ -287,7 +287,7 @@ class _Grouping:
 
     def _is_constant(self, value: Any) -> bool:
         return not isinstance(value, nn.Parameter) and not (
-            isinstance(value, torch.Tensor) and _storage(value) in self._modified
+            isinstance(value, torch.Tensor) and storage_of(value) in self._modified
         )
 
     def _is_placed(self, node: Node) -> bool:
@@ -324,10 +324,10 @@ class _Grouping:
     def _join_modified(self) -> None:
         """Who modifies a tensor, and whoever sees what it was before."""
         for node, changed in self._run.modified.items():
-            storages = {_storage(one) for one in changed}
+            storages = {storage_of(one) for one in changed}
             concerned = [node]
             for earlier in self._nodes[: self._number[node]]:
-                seen = {_storage(one) for one in tensors_in(self._run.values[earlier])}
+                seen = {storage_of(one) for one in tensors_in(self._run.values[earlier])}
                 if seen & storages:
                     concerned += [earlier, *earlier.users]
             self._join(concerned)
@@ -399,7 +399,7 @@ class _Grouping:
         return [members[one] for one in order]
 
 
-def _passed(units: Sequence[Sequence[Node]], run: _FirstRun) -> List[PassedTensor]:
+def _passed(units: Sequence[Sequence[Node]], run: FirstRun) -> List[PassedTensor]:
     unit_of = {node: number for number, unit in enumerate(units) for node in unit}
     passed = []
     for number, unit in enumerate(units):
@@ -428,7 +428,7 @@ def find_units(model: nn.Module, x: Any) -> TracedUnits:
     """Raises NotPlaceable. The model is run once on `x`, and is as before."""
     traced = trace(model)
     copied = tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, x)
-    run = with_restored(model.buffers(), lambda: _FirstRun(traced, copied))
+    run = with_restored(model.buffers(), lambda: FirstRun(traced, copied))
     grouping = _Grouping(traced, run)
     units = grouping.units()
     return TracedUnits(traced, units, _passed(units, run), grouping.everywhere, grouping.fixed)
