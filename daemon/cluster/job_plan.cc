@@ -19,7 +19,7 @@ constexpr double kMostLayers = 1e6;
 constexpr double kMostMicroBatches = 1e6;
 constexpr std::size_t kMaxSchedule = 16;
 // As PlanKind numbers them.
-constexpr std::array<const char*, 3> kKinds = {"shares", "pipeline", "placement"};
+constexpr std::array<const char*, 4> kKinds = {"shares", "pipeline", "placement", "splits"};
 
 // What is wrong with a plan: the first thing that was found. What is read behind it is not used.
 struct Fault {
@@ -164,6 +164,9 @@ void check_division(const std::vector<double>& parts, int micro_batches, const J
     if (plan.kind == PlanKind::kShares && part > 1) {
       contradicts(field::kPart, "of a batch is at most 1");
     }
+    if (plan.kind == PlanKind::kSplits && part > 1) {
+      contradicts(field::kPart, "of the weights is at most 1");
+    }
     if (plan.kind == PlanKind::kPipeline && (part < 1 || part != std::floor(part))) {
       contradicts(field::kPart, "of a pipeline is a whole number of layers, at least 1");
     }
@@ -210,7 +213,7 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   const std::string kind = text_in(json, field::kKind, kMaxPlanReason, fault);
   const auto found = std::find(kKinds.begin(), kKinds.end(), kind);
   if (found == kKinds.end()) {
-    fault.add(field::kKind, "is shares, pipeline or placement");
+    fault.add(field::kKind, "is shares, pipeline, placement or splits");
   } else {
     plan.kind = static_cast<PlanKind>(found - kKinds.begin());
   }

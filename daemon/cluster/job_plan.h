@@ -22,12 +22,13 @@ inline constexpr std::size_t kMaxPlanReason = 256;
 enum class PlanKind {
   kShares,    // each rank computes a part of the batch's rows
   kPipeline,  // each rank runs some of the layers
-  kPlacement  // each rank runs some of the units of operators
+  kPlacement,  // each rank runs some of the units of operators
+  kSplits      // each rank computes a part of every layer
 };
 
 struct PlanRank {
   std::string node;
-  double part = 0;  // how many layers, or units; else the share of the rows, 0 to 1
+  double part = 0;  // how many layers, or units; else the share of the rows or weights, 0 to 1
   // As the last steps measured it; nothing before the first measurement.
   std::optional<double> busy_seconds;   // it computes so long in a step
   std::optional<double> busy;           // 0 to 1: that, of what the job waits for

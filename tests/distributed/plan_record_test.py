@@ -70,6 +70,12 @@ class Record(unittest.TestCase):
         record = plan_record.plan_record(NAMED, placed, ["a", "b", "c", "d"], [], [])
         self.assertEqual([2.0, 1.0, 2.0, 1.0], [one["part"] for one in record["ranks"]])
 
+    def test_has_weights_of_each_rank(self):
+        in_force = plan_record.PlanInForce(plan_record.SplitsInForce([0.75, 0.5]))
+        record = plan_record.plan_record(NAMED, in_force, ["a", "b"], [], [])
+        self.assertEqual("splits", record["kind"])
+        self.assertEqual([0.75, 0.5], [one["part"] for one in record["ranks"]])
+
     def test_of_most_ranks_fits_into_a_request(self):
         names, equal = ["n" * 63] * 100, [1 / 3] * 100
         tried = [changes.Change(1, equal, equal, 1.2, 1.01, True, "x" * 256, [1 / 3] * 100)] * 8

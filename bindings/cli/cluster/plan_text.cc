@@ -72,7 +72,8 @@ std::string outcome(const Json& change) {
   return promised + "; they were " + times(number_of(change, field::kMeasured)) + ": kept";
 }
 
-// "5 + 3 layers, 4 micro-batches", "12 + 18 units" or "50.0 + 50.0 % of the rows".
+// "5 + 3 layers, 4 micro-batches", "12 + 18 units", "52.5 + 52.5 % of the weights" or
+// "50.0 + 50.0 % of the rows".
 std::string division_words(const Json& plan, const Json& division) {
   const bool counted = is_pipeline(plan) || is_placement(plan);
   std::string text;
@@ -82,6 +83,7 @@ std::string division_words(const Json& plan, const Json& division) {
     text += (text.empty() ? "" : " + ") + std::string(number);
   }
   if (is_placement(plan)) return text + " units";
+  if (is_splits(plan)) return text + " % of the weights";
   if (!is_pipeline(plan)) return text + " % of the rows";
   return text + " layers, " + text_of(division, field::kMicroBatches) + " micro-batches";
 }
@@ -96,6 +98,7 @@ std::string replica_words(const Json& plan) {
 
 std::string kind_words(const Json& plan) {
   if (is_placement(plan)) return "placement of operators" + replica_words(plan);
+  if (is_splits(plan)) return "splits of layers";
   if (!is_pipeline(plan)) return "shares of a batch";
   return "pipeline, " + shown_field(plan, field::kSchedule) + ", " +
          text_of(plan, field::kMicroBatches) + " micro-batches" + replica_words(plan);
@@ -221,6 +224,10 @@ const char* first_reason(const Json& plan) {
     return "at the start: as given, or as `optile place` found it for what a warm-up of each unit "
            "measured\n";
   }
+  if (is_splits(plan)) {
+    return "at the start: as given, or as `optile place strategy` found them for what each layer "
+           "was measured to take under each split; they stay\n";
+  }
   return is_pipeline(plan)
              ? "at the start: boundaries as given, or of the shortest step, as a warm-up of each "
                "layer simulates it\n"
@@ -297,7 +304,9 @@ base::Result<std::string> explanation_of_stage(const Json& answer, const std::st
   text += first_reason(plan);
   const Json changes = list_of(plan, field::kChanges);
   for (const Json& change : changes) text += change_words(plan, change, rank);
-  if (changes.empty()) text += "since then no other plan has promised enough to be tried\n";
+  if (changes.empty() && !is_splits(plan)) {
+    text += "since then no other plan has promised enough to be tried\n";
+  }
   return text + notes(answer);
 }
 

@@ -41,6 +41,10 @@ bool is_placement(const Json& plan) {
   return text_of(plan, field::kKind) == "placement";
 }
 
+bool is_splits(const Json& plan) {
+  return text_of(plan, field::kKind) == "splits";
+}
+
 const char* rank_word(const Json& plan) {
   return is_pipeline(plan) ? "stage" : "rank";
 }
@@ -85,6 +89,7 @@ std::string part_words(const Json& plan, const std::vector<double>& parts, std::
     const double units = std::accumulate(replica.parts.begin(), replica.parts.end(), 0.0);
     return formatted("%.0f of ", parts[rank]) + formatted("%.0f units", units);
   }
+  if (is_splits(plan)) return formatted("%.1f %% of the weights", 100 * parts[rank]);
   if (!is_pipeline(plan)) return formatted("%.1f %% of the rows", 100 * parts[rank]);
   double first = 0;
   for (std::size_t i = replica.first; i < rank; ++i) first += parts[i];

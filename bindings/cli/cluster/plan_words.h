@@ -16,6 +16,7 @@ std::string seconds_words(double seconds);
 
 bool is_pipeline(const Json& plan);
 bool is_placement(const Json& plan);
+bool is_splits(const Json& plan);
 // "stage" or "rank": what there is one of on each node.
 const char* rank_word(const Json& plan);
 
@@ -32,7 +33,7 @@ ReplicaParts replica_of(const Json& plan, const std::vector<double>& parts, std:
 std::vector<double> numbers_of(const Json& object, const char* key);
 // Of each rank: how many layers or units, or which share.
 std::vector<double> parts_in_force(const Json& plan);
-// "layers 0-5", "layer 6", "12 of 30 units" or "40.0 % of the rows".
+// "layers 0-5", "layer 6", "12 of 30 units", "52.5 % of the weights" or "40.0 % of the rows".
 std::string part_words(const Json& plan, const std::vector<double>& parts, std::size_t rank);
 
 // How a rank compares with the fastest, 0 to 1; each 0 where nothing is known.

@@ -80,6 +80,17 @@ Json hybrid() {
   return plan;
 }
 
+Json splits() {
+  return Json::parse(R"({
+    "job": "vgg.py", "run": "r", "node": "node0", "seen_seconds": 0.2, "epoch": 1, "step": 30,
+    "since_step": 0, "kind": "splits", "schedule": "", "micro_batches": 0,
+    "predicted_seconds": 0.41, "measured_seconds": 0.43,
+    "ranks": [
+      {"node": "node0", "part": 0.525, "busy_seconds": 0.4, "busy": 0.93, "whole_seconds": 0.8},
+      {"node": "node1", "part": 0.525, "busy_seconds": 0.3, "busy": 0.7, "whole_seconds": 0.6}],
+    "changes": []})");
+}
+
 Json answer(const std::vector<Json>& plans) {
   return {{"plans", plans}, {"messages", Json::array()}};
 }
@@ -103,6 +114,8 @@ TEST(PlanText, MatchesGoldenFile) {
              explanation_of_stage(answer({placement()}), "", "node1").value());
   golden.add("a hybrid", plan_text(answer({hybrid()}), "").value());
   golden.add("explain a hybrid", explanation_of_stage(answer({hybrid()}), "", "node3").value());
+  golden.add("splits", plan_text(answer({splits()}), "").value());
+  golden.add("explain splits", explanation_of_stage(answer({splits()}), "", "node1").value());
   golden.check();
 }
 

@@ -22,8 +22,9 @@ using testing::IsEmpty;
 const ClusterKeys kPlanKeys = {"u"};
 
 TEST(JobPlan, IsReadAsItWasWritten) {
-  for (const JobPlan& plan : {pipeline_plan("train", 3, 120), shares_plan("train", 1, 10),
-                              placement_plan("train", 2, 20), hybrid_plan("train", 1, 10)}) {
+  for (const JobPlan& plan :
+       {pipeline_plan("train", 3, 120), shares_plan("train", 1, 10), placement_plan("train", 2, 20),
+        hybrid_plan("train", 1, 10), splits_plan("train", 1, 30)}) {
     const nlohmann::json json = to_json(plan);
     const base::Result<JobPlan> read = read_job_plan(json);
     ASSERT_TRUE(read.ok()) << read.message();
@@ -67,7 +68,7 @@ TEST(JobPlan, WhatIsWrongIsRefusedByName) {
   EXPECT_THAT(refusal("/epoch", -1), HasSubstr("epoch is out of range"));
   EXPECT_THAT(refusal("/step", 1e300), HasSubstr("step has to be a whole number"));
   EXPECT_THAT(refusal("/step", std::numeric_limits<uint64_t>::max()), HasSubstr("step is out"));
-  EXPECT_THAT(refusal("/kind", "magic"), HasSubstr("kind is shares, pipeline or placement"));
+  EXPECT_THAT(refusal("/kind", "magic"), HasSubstr("kind is shares, pipeline, placement"));
   EXPECT_THAT(refusal("/kind", nullptr), HasSubstr("kind has to be text"));
   EXPECT_THAT(refusal("/kind", "shares"), HasSubstr("part of a batch is at most 1"));
   EXPECT_THAT(refusal("/measured_seconds", std::numeric_limits<double>::quiet_NaN()),
@@ -93,6 +94,9 @@ TEST(JobPlan, WhatIsWrongIsRefusedByName) {
   nlohmann::json placed = to_json(placement_plan("train", 2, 20));
   placed["ranks"][1]["part"] = 0.5;
   EXPECT_THAT(read_job_plan(placed).message(), HasSubstr("whole number of units"));
+  nlohmann::json split = to_json(splits_plan("train", 1, 30));
+  split["ranks"][1]["part"] = 1.5;
+  EXPECT_THAT(read_job_plan(split).message(), HasSubstr("of the weights is at most 1"));
   nlohmann::json many = usual;
   while (many["changes"].size() <= kMaxPlanChanges) many["changes"].push_back(many["changes"][0]);
   EXPECT_THAT(read_job_plan(many).message(), HasSubstr("changes has too many entries"));

@@ -67,4 +67,11 @@ inline JobPlan placement_plan(const std::string& job, int64_t epoch, int64_t ste
   return plan;
 }
 
+inline JobPlan splits_plan(const std::string& job, int64_t epoch, int64_t step) {
+  JobPlan plan = shares_plan(job, epoch, step);
+  plan.kind = PlanKind::kSplits;
+  plan.ranks = {{"node0", 1, 0.1, 0.8, 0.2}, {"node1", 1, 0.1, 0.8, 0.2}};
+  return plan;
+}
+
 }  // namespace optile::daemon

@@ -59,13 +59,13 @@ class _LayerTimes:
         """Forward and backward."""
         held = self._layers.layers[number].divided
         wholes = [one.data for one in held]
-        if split.c > 1:
-            own = self._layers.model.channel_range(self._layers.model.layers[number], split,
-                                                   self._rank)  # fmt: skip
-            for one in held:
-                one.data = one.data.narrow(0, own.begin, own.length)
-                check_no_graph(one)
         try:
+            if split.c > 1:
+                model = self._layers.model
+                own = model.channel_range(model.layers[number], split, self._rank)
+                for one in held:
+                    one.data = one.data.narrow(0, own.begin, own.length)
+                    check_no_graph(one)
             return self._seconds(number, self._given(number, split))
         finally:
             for one, whole in zip(held, wholes):

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""VGG-16 on two ranks with a core each, its layers divided in ways that are chosen beforehand and
+in the way that `optile place strategy` finds: how long a step was predicted to take and took
+(OptCNN's Table 4), and how it compares with DistributedDataParallel.
+
+    bench/distributed/layer_splits.py --python PYTHON --rounds 5
+
+Rounds are interleaved. Needs a PyTorch of version 2, gloo, two cores, and `optile` in PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any, Dict, List
+
+from unequal_ranks import HERE, interleaved, run_ranks
+
+sys.path.insert(0, str(HERE.parent))
+
+import ratios  # noqa: E402
+import workload_run  # noqa: E402
+from workload_run import RunError  # noqa: E402
+
+FORMS = {
+    "alone": "one rank alone",
+    "ddp": "DistributedDataParallel",
+    "all_n": "all layers by n",
+    "all_c": "all layers by c",
+    "dense_c": "convolutions by n, dense by c",
+    "found": "as found",
+}
+
+
+def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
+    command = [
+        options.python, str(HERE / "vgg16.py"), "--by", by, "--size", str(options.size),
+        "--batch", str(options.batch),
+    ]  # fmt: skip
+    return run_ranks(command, cores[:1] if by == "alone" else cores)
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=workload_run.positive, default=5)
+    parser.add_argument("--size", type=workload_run.positive, default=32, help="of an image")
+    parser.add_argument("--batch", type=workload_run.positive, default=16)
+    options = parser.parse_args(arguments)
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RunError("two cores are needed")
+    found = interleaved(list(FORMS), options.rounds, None, lambda by: run(options, by, cores))
+    seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
+    for by, title in FORMS.items():
+        line = f"{title}: {ratios.geometric_mean(seconds[by]) * 1e3:.4g} ms"
+        if by != "ddp":
+            line += f"; over DDP {ratios.times_as_fast(seconds['ddp'], seconds[by])}"
+        if all("predicted_seconds" in one for one in found[by]):
+            predicted = [one["predicted_seconds"] for one in found[by]]
+            line += f"; predicted, of measured {ratios.times_as_fast(predicted, seconds[by])}"
+        print(line)
+    print(f"n = {options.rounds}; splits found:")
+    for one in found["found"]:
+        print("  " + " ".join(f"{name}:{split}" for name, split in one["splits"].items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(workload_run.command_line("layer_splits", main))

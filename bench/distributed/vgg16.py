@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""A rank of a training of VGG-16 on small images: alone, by DistributedDataParallel, or with its
+layers divided by optile.distributed. Prints the median seconds of the later steps, as JSON, on
+rank 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Dict, List
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+
+import optile.distributed as od  # noqa: E402
+
+BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))  # channels, and how many convolutions
+HALVINGS = len(BLOCKS)
+CLASSES = 1000
+# By which dimension convolutions and pooling are split, and by which dense layers.
+CHOSEN = {"all_n": "nn", "all_c": "cc", "dense_c": "nc"}
+
+
+def vgg16(size: int) -> nn.Sequential:
+    """Configuration D of the paper; dropout is left out, so that forms compute the same."""
+    layers: List[nn.Module] = []
+    before = 3
+    for channels, count in BLOCKS:
+        for _ in range(count):
+            layers += [nn.Conv2d(before, channels, 3, padding=1), nn.ReLU(inplace=True)]
+            before = channels
+        layers.append(nn.MaxPool2d(2))
+    side = size >> HALVINGS
+    layers += [nn.Flatten(), nn.Linear(before * side * side, 4096), nn.ReLU(inplace=True)]
+    layers += [nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Linear(4096, CLASSES)]
+    return nn.Sequential(*layers)
+
+
+def kind_of(layer: nn.Module) -> str:
+    kinds = {nn.Conv2d: "convolution", nn.MaxPool2d: "pooling", nn.Linear: "dense"}
+    return kinds.get(type(layer), "")
+
+
+def chosen_splits(by: str, model: nn.Sequential, ranks: int) -> Dict[str, Any]:
+    """As `optile place network --json` gives them."""
+    spatial, dense = CHOSEN[by]
+    kinds = [kind_of(one) for one in model if kind_of(one)]
+    return {"devices": ranks, "layers": [
+        {"name": str(number), "kind": kind,
+         "degrees": {dense if kind == "dense" else spatial: ranks}}
+        for number, kind in enumerate(kinds)
+    ]}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--by", choices=("alone", "ddp", "found", *CHOSEN), required=True)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--timed", type=int, default=10, help="the last ones")
+    parser.add_argument("--size", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=16)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    model: nn.Module = vgg16(options.size)
+    x = torch.randn(options.batch, 3, options.size, options.size)
+    y = torch.randint(0, CLASSES, (options.batch,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if options.by == "ddp":
+        dist.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model)
+        rows = slice(dist.get_rank(), None, ranks)
+        x, y = x[rows], y[rows]
+    else:
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            if options.by in CHOSEN:
+                json.dump(chosen_splits(options.by, model, ranks), file)
+                file.flush()
+            model, optimizer = od.prepare(
+                model, optimizer, nn.functional.cross_entropy, (x, y),
+                plan="data" if options.by == "alone" else "splits",
+                splits=file.name if options.by in CHOSEN else None,
+            )  # fmt: skip
+
+    def step() -> torch.Tensor:
+        if options.by != "ddp":
+            return od.step(x, y)
+        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        loss = step()
+        seconds.append(time.perf_counter() - begin)
+    if int(os.environ.get("RANK", "0")) == 0:
+        median = statistics.median(seconds[-options.timed :])
+        report = od.report() if options.by != "ddp" else {}
+        print(json.dumps({"seconds": median, "loss": float(loss), **report}))
+
+
+if __name__ == "__main__":
+    main()

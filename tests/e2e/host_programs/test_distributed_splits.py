@@ -1,0 +1,104 @@
+"""Layers divided over ranks by optile.distributed as `optile place` says: losses, weights and the
+optimizer's state are those of one process.
+"""
+import json
+import unittest
+
+from host_programs.test_distributed import WHEEL_PYTHON, DistributedTest
+from support.harness import OPTILE
+
+LAYERS = 22  # of VGG-16, the loss among them
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set; ./dev test "
+                                   "makes one and runs this")
+class DistributedSplits(DistributedTest):
+    python = WHEEL_PYTHON
+    script = "splits_train.py"
+
+    def answer(self, *command):
+        """What a command of `optile place` says, as a file."""
+        ended = self.space.run([OPTILE, "place", *command, "--json"])
+        self.assertEqual(0, ended.code, ended.stderr)
+        path = self.space.dir / "answer.json"
+        path.write_text(ended.stdout)
+        return path
+
+    def assignment(self, splits):
+        path = self.space.dir / "assignment.json"
+        path.write_text(json.dumps({"objective": "strategy", "assignment": splits}))
+        return path
+
+    def assert_trains_as(self, alone, ranks, *options):
+        reports = self.reports(ranks, *options)
+        for report in reports:
+            for what in ("losses", "weights", "buffers"):
+                self.assert_close(alone[what], report[what])
+            for one, other in zip(alone["states"], report["states"], strict=True):
+                self.assert_close(one, other)
+            self.assertEqual(reports[0]["splits"], report["splits"])
+            # The program's own random numbers are as in one process, and on every rank.
+            self.assertEqual(alone["drawn"], report["drawn"])
+        return reports
+
+    def test_two_ranks_train_as_one_process_by_sgd(self):
+        alone, = self.reports(1)
+        rows, _ = self.assert_trains_as(alone, 2, "--splits", self.assignment([0] * LAYERS))
+        self.assertEqual({"n=2"}, set(rows["splits"].values()))
+        self.assertEqual(alone["sizes"], rows["sizes"])
+        self.assertGreater(rows["predicted_seconds"], 0)
+        # What the command says of VGG-16: convolutions by rows, from the last block on by channels.
+        network = self.answer("network", "--network", "vgg16", "--devices", "2")
+        mixed = self.assert_trains_as(alone, 2, "--splits", network)
+        self.assertEqual({"n=2", "c=2"}, set(mixed[0]["splits"].values()))
+        for report in mixed:
+            self.assertLess(sum(report["sizes"]), sum(alone["sizes"]))
+
+    def test_ranks_train_as_one_process_by_adam(self):
+        alone, = self.reports(1, "--optimizer", "adam")
+        channels = self.assert_trains_as(alone, 2, "--optimizer", "adam", "--splits",
+                                         self.assignment([1] * (LAYERS - 1) + [0]))
+        self.assertEqual(["c=2"] * (LAYERS - 1) + ["n=2"], list(channels[0]["splits"].values()))
+        # Every weight is on one rank, and nowhere else.
+        for whole, one, other in zip(alone["sizes"], *(of["sizes"] for of in channels)):
+            self.assertEqual(whole, one + other)
+        every = [number % 3 for number in range(LAYERS - 1)] + [0]
+        four = self.assert_trains_as(alone, 4, "--optimizer", "adam", "--splits",
+                                     self.assignment(every))
+        self.assertEqual({"n=4", "n=2,c=2", "c=4"}, set(four[0]["splits"].values()))
+
+    def test_found_splits_are_those_of_the_command(self):
+        graph = self.space.dir / "graph.json"
+        alone, = self.reports(1, "--model", "branches")
+        found = self.assert_trains_as(alone, 2, "--model", "branches", "--graph", graph)[0]
+        answer = self.answer("strategy", "--graph", graph)
+        self.assertAlmostEqual(found["predicted_seconds"],
+                               json.loads(answer.read_text())["cost"] / 1e9, delta=1e-6)
+        again = self.assert_trains_as(alone, 2, "--model", "branches", "--splits", answer)[0]
+        self.assertEqual(found["splits"], again["splits"])
+        # Statistics of a batch are of all its rows: such layers are divided by channels alone.
+        self.assertEqual("c=2", found["splits"]["blocks.0.norm"])
+
+    def test_what_cannot_be_run_is_refused(self):
+        for said in self.reports(2, "--refusals", self.space.dir):
+            for case, message in {
+                "untraceable": "torch.fx cannot trace",
+                "counting": "changes its buffer 0.rows_seen",
+                "in place": "works in place on what add reads, too",
+                "lbfgs": "LBFGS is not known to treat each element by itself",
+                "keep": "keep=True is not built",
+                "one row": "one tensor of at least 2 rows",
+                "other models": "the model of ranks [1] has other parameters",
+                "other batches": "ranks [1] run other layers, or have batches of another size",
+                "height": "layer conv1 is split by h, whose parts would have to exchange",
+                "devices": "it is for 4 devices, and here are 2 ranks",
+                "degrees": "layer 0 cannot be split by c=3",
+                "no answer": "it is no answer of `optile place strategy --json`",
+                "other network": "it is of another model: it has the layers none",
+                "other problem": "it is of another model: of 1 nodes, and here are 3",
+            }.items():
+                self.assertIn(message, said[case], case)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""Trains a network whose layers optile.distributed divides over ranks by rows or by channels.
+Prints losses, the report and what was trained, as JSON.
+
+splits_train.py --steps N [--splits FILE]: so many steps, with the model gathered and divided again
+in their middle. With --graph FILE it writes there what was measured. With --refusals it prints what
+is said of models and options that cannot be run.
+"""
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python"))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+import optile.distributed as od  # noqa: E402
+from played_training import made_optimizer, norms, report, state_norms  # noqa: E402
+
+ROWS, SIDE, CLASSES = 6, 32, 5
+BLOCKS = ((4, 2), (4, 2), (6, 3), (6, 3), (7, 3))  # channels, and how many convolutions
+
+
+def thin_vgg16():
+    """As VGG-16, with few channels."""
+    layers, before = [], 3
+    for channels, count in BLOCKS:
+        for _ in range(count):
+            layers += [nn.Conv2d(before, channels, 3, padding=1), nn.ReLU(inplace=True)]
+            before = channels
+        layers.append(nn.MaxPool2d(2))
+    layers += [nn.Flatten(), nn.Linear(before, 9), nn.ReLU(), nn.Linear(9, 8), nn.Tanh()]
+    return nn.Sequential(*layers, nn.Linear(8, CLASSES))
+
+
+class Counting(nn.Module):
+    """Changes a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows_seen", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.rows_seen += len(x)
+        return x
+
+
+class Block(nn.Module):
+    """Branches, a normalisation over the batch, one over channels, and a parameter of its own."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(channels)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1, groups=channels)
+        self.scale = nn.Parameter(torch.ones(channels, 1, 1))
+
+    def forward(self, x):
+        read = torch.relu(self.norm(self.first(x)))
+        x = x + self.second(read)
+        return x * self.scale + torch.softmax(read, 1)
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, stride=4)
+        self.blocks = nn.Sequential(Block(6), Block(6))
+        self.head = nn.Linear(6, CLASSES)
+
+    def forward(self, x):
+        x = self.blocks(torch.relu_(self.stem(x)))
+        return self.head(x.flatten(2).mean(2).view(x.size(0), -1))
+
+
+class Untraceable(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x if x.sum() > 0 else -x)
+
+
+class InPlace(nn.Module):
+    """What it works on in place is read again."""
+
+    def forward(self, x):
+        y = torch.tanh(x)
+        return y + y.mul_(2)
+
+
+def prepare(model, optimizer, data, target, splits, **options):
+    return od.prepare(model, optimizer, nn.functional.cross_entropy, (data, target),
+                      plan="splits", splits=splits, **options)
+
+
+def refusals(folder, rank):
+    data, target = torch.randn(ROWS, 3, 4, 4), torch.zeros(ROWS, dtype=torch.long)
+
+    def message(make_optimizer=torch.optim.SGD, before=(), rows=ROWS, answer=None,
+                kind=nn.Sequential, **options):
+        model = kind(*before, nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(8, CLASSES))
+        splits = None
+        if answer is not None:
+            splits = str(folder / "refused.json")
+            if rank == 0:
+                pathlib.Path(splits).write_text(json.dumps(answer))
+        try:
+            prepare(model, make_optimizer(model.parameters(), lr=0.1), data[:rows], target[:rows],
+                    splits, **options)
+        except (RuntimeError, ValueError) as error:
+            return str(error)
+        return "nothing"
+
+    def network(devices=2, **degrees):
+        return {"devices": devices, "layers": [
+            {"name": "conv1", "kind": "convolution", "degrees": degrees},
+            {"name": "dense2", "kind": "dense", "degrees": {"n": devices}}]}
+
+    return {
+        "untraceable": message(kind=Untraceable),
+        "counting": message(before=[Counting()]),
+        "in place": message(before=[InPlace()]),
+        "lbfgs": message(torch.optim.LBFGS),
+        "keep": message(keep=True),
+        "one row": message(rows=1),
+        "other models": message(before=[nn.Conv2d(3, 3, 1 + 2 * rank, padding=rank)]),
+        "other batches": message(rows=ROWS - rank),
+        "height": message(answer=network(h=2)),
+        "devices": message(answer=network(devices=4, n=4)),
+        "degrees": message(answer=network(n=1, c=3)),
+        "no answer": message(answer=[]),
+        "other network": message(answer={"devices": 2, "layers": []}),
+        "other problem": message(answer={"objective": "strategy", "assignment": [0]}),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--optimizer", choices=("adam", "sgd"), default="sgd")
+    parser.add_argument("--model", choices=("vgg16", "branches"), default="vgg16")
+    parser.add_argument("--splits")
+    parser.add_argument("--graph")
+    parser.add_argument("--refusals", type=pathlib.Path)
+    options = parser.parse_args()
+    rank = int(os.environ.get("RANK", "0"))
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(1)
+    if options.refusals:
+        report(refusals(options.refusals, rank), None)
+        return
+    model = thin_vgg16() if options.model == "vgg16" else Branches()
+    data = torch.randn(4, ROWS, 3, SIDE, SIDE)
+    target = torch.randint(0, CLASSES, (4, ROWS))
+    if rank > 0:
+        # What all begin with is rank 0's.
+        with torch.no_grad():
+            next(model.parameters()).zero_()
+    optimizer = made_optimizer(options.optimizer, model)
+    prepare(model, optimizer, data[0], target[0], options.splits)
+    if options.graph and rank == 0:
+        od.save_graph(options.graph)
+    losses = []
+    for step in range(options.steps):
+        if step == options.steps // 2:
+            od.gather_model()
+        losses.append(float(od.step(data[step % 4], target[step % 4])))
+    sizes = [one.numel() for one in model.parameters()]
+    od.gather_model()
+    report({
+        "losses": losses, **od.report(), "sizes": sizes, "drawn": float(torch.rand(())),
+        "weights": norms(model.parameters()), "buffers": norms(model.buffers()),
+        "states": state_norms(optimizer, model),
+    }, None)
+
+
+if __name__ == "__main__":
+    main()
