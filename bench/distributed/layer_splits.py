@@ -24,7 +24,6 @@ import workload_run  # noqa: E402
 from workload_run import RunError  # noqa: E402
 
 FORMS = {
-    "alone": "one rank alone",
     "ddp": "DistributedDataParallel",
     "all_n": "all layers by n",
     "all_c": "all layers by c",
@@ -38,7 +37,7 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
         options.python, str(HERE / "vgg16.py"), "--by", by, "--size", str(options.size),
         "--batch", str(options.batch),
     ]  # fmt: skip
-    return run_ranks(command, cores[:1] if by == "alone" else cores)
+    return run_ranks(command, cores)
 
 
 def main(arguments: List[str]) -> int:
@@ -48,7 +47,7 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=workload_run.positive, default=5)
     parser.add_argument("--size", type=workload_run.positive, default=32, help="of an image")
-    parser.add_argument("--batch", type=workload_run.positive, default=16)
+    parser.add_argument("--batch", type=workload_run.positive, default=8)
     options = parser.parse_args(arguments)
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:

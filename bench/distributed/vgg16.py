@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A rank of a training of VGG-16 on small images: alone, by DistributedDataParallel, or with its
-layers divided by optile.distributed. Prints the median seconds of the later steps, as JSON, on
+"""A rank of a training of VGG-16 on small images: by DistributedDataParallel, or with its layers
+divided by optile.distributed. Prints the median seconds of the later steps, as JSON, on
 rank 0.
 """
 
@@ -64,11 +64,11 @@ def chosen_splits(by: str, model: nn.Sequential, ranks: int) -> Dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--by", choices=("alone", "ddp", "found", *CHOSEN), required=True)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--timed", type=int, default=10, help="the last ones")
+    parser.add_argument("--by", choices=("ddp", "found", *CHOSEN), required=True)
+    parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("--timed", type=int, default=8, help="the last ones")
     parser.add_argument("--size", type=int, default=32)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=8)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -88,8 +88,7 @@ def main() -> None:
                 json.dump(chosen_splits(options.by, model, ranks), file)
                 file.flush()
             model, optimizer = od.prepare(
-                model, optimizer, nn.functional.cross_entropy, (x, y),
-                plan="data" if options.by == "alone" else "splits",
+                model, optimizer, nn.functional.cross_entropy, (x, y), plan="splits",
                 splits=file.name if options.by in CHOSEN else None,
             )  # fmt: skip
 

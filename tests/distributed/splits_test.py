@@ -141,7 +141,8 @@ class Answers(unittest.TestCase):
         self.refused("it is no answer", {"objective": "step", "assignment": [0] * 4})
         self.refused("it is no answer", [0] * 4)
         self.refused("of 2 nodes", {"objective": "strategy", "assignment": [0, 0]})
-        self.refused("layer loss has 1 splits", {"objective": "strategy", "assignment": [0] * 3 + [1]})
+        self.refused("layer loss has 1 splits",
+                     {"objective": "strategy", "assignment": [0] * 3 + [1]})
 
     def test_batch_and_channels_bound_degrees(self):
         model = made_model(8, rows=4)

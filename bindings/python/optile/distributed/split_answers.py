@@ -46,7 +46,8 @@ def _of_strategy(assignment: Sequence[Any], model: SplitModel) -> List[Split]:
 
 def _of_network(told: Dict[str, Any], model: SplitModel) -> List[Split]:
     if told.get("devices") != model.ranks:
-        raise ValueError(f"it is for {told.get('devices')} devices, and here are {model.ranks} ranks")
+        devices = told.get("devices")
+        raise ValueError(f"it is for {devices} devices, and here are {model.ranks} ranks")
     # Only layers that such a network has; its softmax is a part of the loss here.
     own = [number for number, one in enumerate(model.layers) if one.kind in _KINDS]
     named = [one for one in told["layers"]

@@ -251,9 +251,9 @@ def _check_modified(run: FirstRun, traced: torch.fx.GraphModule) -> None:
                    if any(storage_of(made) in changed for made in tensors_in(run.values[one]))]
         late = [user for one in earlier for user in one.users if nodes.index(user) > number]
         if late or any(one.op == "placeholder" for one in earlier):
+            what = f"what {late[0].name} reads, too" if late else "the batch"
             raise NotPlaceable(
-                f"operator {node.name} works in place on what {late[0].name if late else 'the batch'}"
-                f"{' reads, too' if late else ' holds'}; plan=\"splits\" cannot divide that"
+                f'operator {node.name} works in place on {what}; plan="splits" cannot divide that'
             )
 
 

@@ -50,7 +50,7 @@ class Exchange:
                        if one.source == rank and one.to != rank]  # fmt: skip
         self._tag = tag
         self._waiting = waiting
-        self._nothing_to_do = all(one.source == one.to for one in found) and list(have) == list(need)
+        self._nothing_to_do = list(have) == list(need)
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         if self._nothing_to_do:
@@ -279,7 +279,8 @@ class GradientSum:
         self._works: List[Any] = []
         self._small: Dict[Any, List[nn.Parameter]] = {}
         groups = _groups(layers.model, splits)
-        split_of = {id(one): split for of, split in zip(layers.layers, splits) for one in of.divided}
+        split_of = {id(one): split
+                    for of, split in zip(layers.layers, splits) for one in of.divided}  # fmt: skip
         for parameter in layers.traced.parameters():
             split = split_of.get(id(parameter), Split(layers.model.ranks))
             ranks = sharing_ranks(layers.model, split, rank)

@@ -261,7 +261,8 @@ class SplitProblem:
         held = layer.elements * self.model.channel_range(layer, split, 0).length
         held = held // layer.channels if split.c > 1 else layer.elements
         sharing = len(sharing_ranks(self.model, split, 0))
-        return measured + held * costs.update, costs.sync_seconds(sharing, held * layer.element_bytes)
+        sync = costs.sync_seconds(sharing, held * layer.element_bytes)
+        return measured + held * costs.update, sync
 
     def _edge(self, read: int, reader: int, of: Split, to: Split) -> float:
         return transfer_seconds(self.model, read, reader, of, to, self._costs.link)
@@ -276,7 +277,7 @@ class SplitProblem:
         return StepEstimate(sum(one[0] for one in nodes), sum(one[1] for one in nodes), transfer)
 
     def file(self) -> Dict[str, Any]:
-        """For `optile place strategy`: costs are nanoseconds, a node's strategies its candidates."""
+        """For `optile place strategy`: costs in nanoseconds; a layer's candidates are strategies."""
 
         def cost(seconds: float) -> int:
             return max(0, round(seconds * _NANOSECONDS))
