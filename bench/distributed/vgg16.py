@@ -65,8 +65,8 @@ def chosen_splits(by: str, model: nn.Sequential, ranks: int) -> Dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("ddp", "found", *CHOSEN), required=True)
-    parser.add_argument("--steps", type=int, default=14)
-    parser.add_argument("--timed", type=int, default=8, help="the last ones")
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--timed", type=int, default=6, help="the last ones")
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--batch", type=int, default=8)
     options = parser.parse_args()

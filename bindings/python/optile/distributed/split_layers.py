@@ -5,7 +5,7 @@ which of its tensors are divided with its channels.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -297,7 +297,7 @@ def find_layers(model: nn.Module, x: Any, ranks: int) -> SplitLayers:
             "divided"
         )
     layers, nodes = zip(*(grouping.layer(number) for number in range(len(grouping.groups))))
-    described = SplitModel([replace(one) for one in layers], len(x), ranks, x.shape[1])
+    described = SplitModel(list(layers), len(x), ranks, x.shape[1])
     everywhere = [node for node in traced.graph.nodes
                   if node.op == "get_attr" or node in given[1:]]  # fmt: skip
     # What still hung on a graph would keep autograd from taking a weight of another shape.
