@@ -20,8 +20,8 @@ inline constexpr std::size_t kMaxPlanChanges = 8;  // the latest ones
 inline constexpr std::size_t kMaxPlanReason = 256;
 
 enum class PlanKind {
-  kShares,    // each rank computes a part of the batch's rows
-  kPipeline,  // each rank runs some of the layers
+  kShares,     // each rank computes a part of the batch's rows
+  kPipeline,   // each rank runs some of the layers
   kPlacement,  // each rank runs some of the units of operators
   kSplits      // each rank computes a part of every layer
 };

@@ -76,7 +76,11 @@ class DistributedSplits(DistributedTest):
     def test_found_splits_are_those_of_the_command(self):
         graph = self.space.dir / "graph.json"
         alone, = self.reports(1, "--model", "branches")
-        found = self.assert_trains_as(alone, 2, "--model", "branches", "--graph", graph)[0]
+        self.space.start_daemon()
+        found = self.assert_trains_as(alone, 2, "--model", "branches", "--graph", graph,
+                                      "--socket", self.space.socket)[0]
+        self.assertIn("job splits_train.py: splits of layers", found["shown"])
+        self.assertIn(f"{100 * found['parameter_parts'][1]:.1f} % of the weights", found["shown"])
         answer = self.answer("strategy", "--graph", graph)
         self.assertAlmostEqual(found["predicted_seconds"],
                                json.loads(answer.read_text())["cost"] / 1e9, delta=1e-6)

@@ -3,13 +3,15 @@
 Prints losses, the report and what was trained, as JSON.
 
 splits_train.py --steps N [--splits FILE]: so many steps, with the model gathered and divided again
-in their middle. With --graph FILE it writes there what was measured. With --refusals it prints what
+in their middle. With --graph FILE it writes there what was measured. With --socket PATH it tells the
+daemon there of its plan, and prints what `optile cluster plan` shows then. With --refusals it prints what
 is said of models and options that cannot be run.
 """
 import argparse
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python"))
@@ -142,6 +144,7 @@ def main():
     parser.add_argument("--model", choices=("vgg16", "branches"), default="vgg16")
     parser.add_argument("--splits")
     parser.add_argument("--graph")
+    parser.add_argument("--socket")
     parser.add_argument("--refusals", type=pathlib.Path)
     options = parser.parse_args()
     rank = int(os.environ.get("RANK", "0"))
@@ -159,6 +162,8 @@ def main():
         with torch.no_grad():
             next(model.parameters()).zero_()
     optimizer = made_optimizer(options.optimizer, model)
+    if options.socket:
+        os.environ["OPTILE_SOCKET"] = options.socket
     prepare(model, optimizer, data[0], target[0], options.splits)
     if options.graph and rank == 0:
         od.save_graph(options.graph)
@@ -167,10 +172,14 @@ def main():
         if step == options.steps // 2:
             od.gather_model()
         losses.append(float(od.step(data[step % 4], target[step % 4])))
+    shown = ""
+    if options.socket:
+        shown = subprocess.run(["optile", "cluster", "plan"], capture_output=True, text=True,
+                               check=True).stdout
     sizes = [one.numel() for one in model.parameters()]
     od.gather_model()
     report({
-        "losses": losses, **od.report(), "sizes": sizes, "drawn": float(torch.rand(())),
+        "losses": losses, **od.report(), "sizes": sizes, "shown": shown, "drawn": float(torch.rand(())),
         "weights": norms(model.parameters()), "buffers": norms(model.buffers()),
         "states": state_norms(optimizer, model),
     }, None)
