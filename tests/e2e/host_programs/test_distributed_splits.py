@@ -97,6 +97,7 @@ class DistributedSplits(DistributedTest):
                 "in place": "works in place on what add reads, too",
                 "lbfgs": "LBFGS is not known to treat each element by itself",
                 "keep": "keep=True is not built",
+                "held output": "is still held with its gradient function",
                 "one row": "one tensor of at least 2 rows",
                 "other models": "the model of ranks [1] has other parameters",
                 "other batches": "ranks [1] run other layers, or have batches of another size",

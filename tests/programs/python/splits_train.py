@@ -100,8 +100,9 @@ def refusals(folder, rank):
     data, target = torch.randn(ROWS, 3, 4, 4), torch.zeros(ROWS, dtype=torch.long)
 
     def message(make_optimizer=torch.optim.SGD, before=(), rows=ROWS, answer=None,
-                kind=nn.Sequential, **options):
+                kind=nn.Sequential, holds=False, **options):
         model = kind(*before, nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(8, CLASSES))
+        held = model(data) if holds else None  # with the graph behind it
         splits = None
         if answer is not None:
             splits = str(folder / "refused.json")
@@ -112,7 +113,7 @@ def refusals(folder, rank):
                     splits, **options)
         except (RuntimeError, ValueError) as error:
             return str(error)
-        return "nothing"
+        return f"nothing, {held}"
 
     def network(devices=2, **degrees):
         return {"devices": devices, "layers": [
@@ -125,6 +126,7 @@ def refusals(folder, rank):
         "in place": message(before=[InPlace()]),
         "lbfgs": message(torch.optim.LBFGS),
         "keep": message(keep=True),
+        "held output": message(holds=True),
         "one row": message(rows=1),
         "other models": message(before=[nn.Conv2d(3, 3, 1 + 2 * rank, padding=rank)]),
         "other batches": message(rows=ROWS - rank),
