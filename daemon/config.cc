@@ -122,10 +122,11 @@ base::Status check_cluster(const ClusterOptions& cluster) {
     return endpoints.ok() ? check_tls_files(cluster.tls, endpoints.value()) : endpoints.status();
   }
   if (cluster == ClusterOptions()) return {};
-  return base::Error{base::ErrorKind::kInvalid,
-                     "--cluster-name, --cluster-address, --cluster-user-file, --cluster-cacert, "
-                     "--cluster-cert and --cluster-key say how a cluster is joined: they need "
-                     "--cluster-etcd too"};
+  return base::Error{
+      base::ErrorKind::kInvalid,
+      "--cluster-name, --cluster-address, --cluster-no-probes, --cluster-user-file, "
+      "--cluster-cacert, --cluster-cert and --cluster-key say how a cluster is joined: they need "
+      "--cluster-etcd too"};
 }
 
 std::string usual_socket(const Config& config) {

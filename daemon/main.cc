@@ -108,6 +108,8 @@ void add_cluster(CLI::App& app, Config& config) {
   app.add_option("--cluster-address", config.cluster.address,
                  "By which other nodes reach this one; the machine's name unless said")
       ->option_text("ADDRESS");
+  app.add_flag("!--cluster-no-probes", config.cluster.probes,
+               "Measure no links to other nodes, and listen at no port of the address for theirs");
   app.add_option("--cluster-user-file", config.cluster.user_file,
                  "NAME:PASSWORD for etcd, in a file that nobody else may read")
       ->option_text("FILE");

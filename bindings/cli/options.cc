@@ -145,9 +145,10 @@ Verbs add_bridge(CLI::App& app, Options& options) {
 Verbs add_several_machines(CLI::App& app, Options& options) {
   const ClusterCommands cluster = add_cluster(app, options.cluster, options.plan);
   add_socket(cluster.join, options);
-  for (CLI::App* query : {cluster.status, cluster.plan, cluster.top}) add_query(query, options);
+  for (CLI::App* query : {cluster.status, cluster.plan, cluster.explain, cluster.top}) {
+    add_query(query, options);
+  }
   add_refreshing(cluster.top, options.top);
-  add_socket(cluster.explain, options);
   add_socket(cluster.leave, options);
   CLI::App* launch = add_launch(app, options.launch);
   add_socket(launch, options);

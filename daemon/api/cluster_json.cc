@@ -18,12 +18,22 @@ const char* state_of(const Membership::View& view) {
 
 ClusterJson node_json(const Membership::Seen& seen) {
   const NodeRecord& node = seen.record;
+  const NodeMeasurements& measured = node.measured;
+  ClusterJson links = ClusterJson::array();
+  for (const NodeLink& link : measured.links) {
+    links.push_back({{field::kNode, link.node},
+                     {field::kLatencySeconds, link.latency_seconds},
+                     {field::kBytesPerSecond, link.bytes_per_second}});
+  }
   return {{field::kName, node.name},
           {field::kAddress, node.address},
           {field::kCores, node.cores},
           {field::kTiles, node.tiles},
           {field::kMemoryBytes, node.memory_bytes},
-          {field::kSpeed, node.speed ? ClusterJson(*node.speed) : ClusterJson()},
+          {field::kGflopPerSecond,
+           measured.gflop_per_second ? ClusterJson(*measured.gflop_per_second) : ClusterJson()},
+          {field::kInterface, measured.interface},
+          {field::kLinks, std::move(links)},
           {field::kProtocol, node.protocol},
           {field::kLeader, seen.leader},
           {field::kSeenSeconds, std::chrono::duration<double>(seen.age).count()}};
@@ -95,6 +105,7 @@ base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const P
   }
   options.name = text_in(body, field::kName);
   options.address = text_in(body, field::kAddress);
+  options.probes = body.value(field::kProbes, true);
   const bool may_read = asked_by.known && (asked_by.uid == 0 || asked_by.uid == geteuid());
   const std::pair<const char*, std::string*> files[] = {
       {field::kCredentialsFile, &options.user_file},

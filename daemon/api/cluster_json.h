@@ -17,7 +17,7 @@ inline constexpr Member kJoinMembers[] = {
     {field::kEndpoints, Member::Kind::kTextOrList}, {field::kName, Member::Kind::kText},
     {field::kAddress, Member::Kind::kText},         {field::kCredentialsFile, Member::Kind::kText},
     {field::kCacertFile, Member::Kind::kText},      {field::kCertFile, Member::Kind::kText},
-    {field::kKeyFile, Member::Kind::kText}};
+    {field::kKeyFile, Member::Kind::kText},         {field::kProbes, Member::Kind::kFlag}};
 // Of a job's plan; read_job_plan() looks at what is in them.
 inline constexpr Member kPlanMembers[] = {{field::kJob, Member::Kind::kText, 1},
                                           {field::kRun, Member::Kind::kText, 1},

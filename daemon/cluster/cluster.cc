@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/cluster/etcd_settings.h"
+#include "daemon/cluster/node_survey.h"
 
 namespace optile::daemon {
 
@@ -24,6 +25,7 @@ struct Cluster::Member {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<JobPlans> plans;
   std::string logged;  // what the log last said
+  std::unique_ptr<NodeSurvey> survey;
 };
 
 Cluster::Cluster(boost::asio::io_context& io, Dependencies dependencies)
@@ -65,11 +67,16 @@ base::Status Cluster::join(const ClusterOptions& options) {
   member->store = std::make_unique<EtcdStore>(io_, member->settings);
   member->membership = std::make_unique<Membership>(
       *member->store,
-      Membership::Settings{member->keys, member->node, kMembershipTtl, [this] { schedule(); }});
+      Membership::Settings{member->keys, member->node, kMembershipTtl,
+                           [one = member.get()] { return one->survey->measurements(); },
+                           [this] { schedule(); }});
   member->plans = std::make_unique<JobPlans>(
       *member->store, JobPlans::Settings{member->keys, member->node.name, member->node.instance,
                                          [this] { schedule(); }});
   member->plans->set_own(local_plans_.own());
+  member->survey = std::make_unique<NodeSurvey>(
+      io_, NodeSurvey::Settings{member->node.name, member->node.address, options.probes,
+                                dependencies_.write_log});
   member_ = std::move(member);
   dependencies_.write_log("cluster: joins by way of " + options.endpoints + " as node " +
                           member_->node.name);
@@ -109,7 +116,11 @@ nanoseconds Cluster::now() const {
 // Also of an answer: what is due is asked from the loop, not from within.
 void Cluster::schedule() {
   const nanoseconds next = std::min(member_->membership->next_tick(), member_->plans->next_tick());
-  log_changes();
+  const Membership::View view = member_->membership->view(now());
+  std::vector<NodeRecord> nodes;
+  for (const Membership::Seen& one : view.nodes) nodes.push_back(one.record);
+  member_->survey->see(nodes);
+  log_changes(view);
   timer_.cancel();
   if (next == nanoseconds::max()) return;
   timer_.expires_after(std::max(nanoseconds(0), next - now()));
@@ -122,8 +133,7 @@ void Cluster::schedule() {
   });
 }
 
-void Cluster::log_changes() {
-  const Membership::View view = member_->membership->view(now());
+void Cluster::log_changes(const Membership::View& view) {
   std::string line = "cluster: node " + member_->node.name;
   line += view.member ? " is a member" : " is no member";
   if (view.leader) line += " and leads, epoch " + std::to_string(view.epoch);

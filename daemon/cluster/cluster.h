@@ -91,7 +91,7 @@ class Cluster {
   base::Status watch(int pid);
   void forget_plans(int pid);
   void tell_plans();
-  void log_changes();
+  void log_changes(const Membership::View& view);
 
   boost::asio::io_context& io_;
   Dependencies dependencies_;

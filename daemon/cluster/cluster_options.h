@@ -14,6 +14,7 @@ struct ClusterOptions {
   std::string address;    // by which other nodes reach it; "" = the machine's name
   std::string user_file;  // absolute; "" = etcd asks for no user
   EtcdTlsFiles tls{};     // absolute
+  bool probes = true;     // of links to other nodes, which listen at a port of the address
 
   bool operator==(const ClusterOptions&) const = default;
 };

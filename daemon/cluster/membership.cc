@@ -40,6 +40,12 @@ LeaderRecord read_leader_record(const std::string& text) {
   return leader;
 }
 
+std::string own_record(const Membership::Settings& settings) {
+  NodeRecord record = settings.node;
+  if (settings.measured) record.measured = settings.measured();
+  return to_text(record);
+}
+
 int64_t epoch_in(const std::string& text) {
   int64_t epoch = 0;
   std::from_chars(text.data(), text.data() + text.size(), epoch);
@@ -147,6 +153,7 @@ void Membership::take_nodes(const KeyRange& range) {
   known_.name_taken = false;
   known_.nodes_read = asked_at_;
   bool ours = false;
+  bool outdated = false;
   for (const KeyValue& entry : range.entries) {
     const base::Result<NodeRecord> record = read_node_record(entry.value);
     const std::string name = printable(entry.key.substr(settings_.keys.nodes().size()));
@@ -167,11 +174,13 @@ void Membership::take_nodes(const KeyRange& range) {
     const bool by_us = own && record.value().instance == settings_.node.instance;
     known_.name_taken |= own && !by_us;
     ours |= by_us && entry.lease == lease_;
+    outdated |= by_us && entry.value != own_record(settings_);
     known_.nodes.push_back(record.value());
   }
   registered_ = ours;
-  // One of an earlier lease of ours is replaced; one of another process is waited for.
-  if (registered_) {
+  // One of an earlier lease of ours is replaced, and one with other measurements; one of another
+  // process is waited for.
+  if (registered_ && !outdated) {
     next_ = Step::kReadLeader;
   } else if (!known_.name_taken) {
     next_ = Step::kRegister;
@@ -183,20 +192,19 @@ void Membership::take_nodes(const KeyRange& range) {
 void Membership::register_node() {
   const std::string key = settings_.keys.node(settings_.node.name);
   const int64_t revision = known_.own ? known_.own->mod_revision : 0;
-  store_.commit(
-      {{key_is_unchanged(key, revision)}, {put_key(key, to_text(settings_.node), lease_)}},
-      [this](const base::Result<Committed>& committed) {
-        asking_ = false;
-        // What came of it is read, also where the answer was lost.
-        if (committed.ok()) {
-          next_ = Step::kReadNodes;
-        } else if (committed.error().kind == base::ErrorKind::kNotFound) {
-          end_lease();
-        } else {
-          failed(committed.error());
-        }
-        if (settings_.answered) settings_.answered();
-      });
+  store_.commit({{key_is_unchanged(key, revision)}, {put_key(key, own_record(settings_), lease_)}},
+                [this](const base::Result<Committed>& committed) {
+                  asking_ = false;
+                  // What came of it is read, also where the answer was lost.
+                  if (committed.ok()) {
+                    next_ = Step::kReadNodes;
+                  } else if (committed.error().kind == base::ErrorKind::kNotFound) {
+                    end_lease();
+                  } else {
+                    failed(committed.error());
+                  }
+                  if (settings_.answered) settings_.answered();
+                });
 }
 
 void Membership::read_leader() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -16,6 +17,7 @@ namespace {
 using RecordJson = nlohmann::json;
 
 constexpr std::size_t kMaxClusterName = 63;
+constexpr int kMaxProbePort = 65535;
 
 bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
@@ -29,6 +31,49 @@ std::string as_cluster_name(std::string text) {
   return text;
 }
 
+RecordJson to_json(const NodeMeasurements& measured) {
+  RecordJson json = RecordJson::object();
+  if (measured.gflop_per_second) json["gflop_per_second"] = *measured.gflop_per_second;
+  if (!measured.interface.empty()) json["interface"] = measured.interface;
+  if (!measured.probe_address.empty()) {
+    json["probe_address"] = measured.probe_address;
+    json["probe_port"] = measured.probe_port;
+  }
+  for (const NodeLink& link : measured.links) {
+    json["links"].push_back({{"node", link.node},
+                             {"latency_seconds", link.latency_seconds},
+                             {"bytes_per_second", link.bytes_per_second}});
+  }
+  return json;
+}
+
+// Nothing where it is none that can be: it comes from other machines.
+bool take_amount(const RecordJson& json, double& into) {
+  into = json.get<double>();
+  return std::isfinite(into) && into >= 0;
+}
+
+bool take_measurements(const RecordJson& json, NodeMeasurements& into) {
+  if (json.contains("gflop_per_second") &&
+      !take_amount(json.at("gflop_per_second"), into.gflop_per_second.emplace())) {
+    return false;
+  }
+  into.interface = printable(json.value("interface", ""));
+  into.probe_address = printable(json.value("probe_address", ""));
+  into.probe_port = json.value("probe_port", 0);
+  const RecordJson links = json.value("links", RecordJson::array());
+  if (!links.is_array() || links.size() > kMaxNodeLinks) return false;
+  for (const RecordJson& one : links) {
+    NodeLink link = {printable(one.at("node").get<std::string>())};
+    if (!take_amount(one.at("latency_seconds"), link.latency_seconds) ||
+        !take_amount(one.at("bytes_per_second"), link.bytes_per_second)) {
+      return false;
+    }
+    into.links.push_back(std::move(link));
+  }
+  return into.probe_port >= 0 && into.probe_port <= kMaxProbePort;
+}
+
 }  // namespace
 
 std::string to_text(const NodeRecord& record) {
@@ -36,7 +81,7 @@ std::string to_text(const NodeRecord& record) {
                      {"address", record.address},   {"cores", record.cores},
                      {"tiles", record.tiles},       {"memory_bytes", record.memory_bytes},
                      {"instance", record.instance}};
-  if (record.speed) json["speed"] = *record.speed;
+  json["measured"] = to_json(record.measured);
   return json.dump(-1, ' ', false, RecordJson::error_handler_t::replace);
 }
 
@@ -51,7 +96,10 @@ base::Result<NodeRecord> read_node_record(const std::string& text) try {
   record.tiles = json.at("tiles").get<int>();
   record.memory_bytes = json.at("memory_bytes").get<uint64_t>();
   record.instance = json.at("instance").get<std::string>();
-  if (json.contains("speed")) record.speed = json.at("speed").get<double>();
+  // A daemon of before tells none.
+  if (json.contains("measured") && !take_measurements(json.at("measured"), record.measured)) {
+    return base::invalid("what it measured cannot be");
+  }
   return record;
 } catch (const RecordJson::exception&) {
   return base::invalid("it is no record of a node");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -12,6 +13,30 @@ namespace optile::daemon {
 // Of what stands in the keys. Raised with every change that others could not read.
 inline constexpr int kClusterProtocol = 1;
 
+inline constexpr std::size_t kMaxNodeLinks = 8;
+
+// A node's link to another one, as the node found it.
+struct NodeLink {
+  std::string node;
+  double latency_seconds = 0;  // of one way: half of the shortest round trip
+  double bytes_per_second = 0;
+
+  bool operator==(const NodeLink&) const = default;
+};
+
+// What a node found out about itself; nothing of it before it has.
+struct NodeMeasurements {
+  // One thread multiplies matrices in single precision by code of ours that is the same on every
+  // node: for comparing nodes.
+  std::optional<double> gflop_per_second{};
+  std::string interface;      // that has the node's address; "" = the loopback's, or none
+  std::string probe_address;  // where its links are probed, a number; "" = nowhere
+  int probe_port = 0;
+  std::vector<NodeLink> links{};  // by node; at most kMaxNodeLinks
+
+  bool operator==(const NodeMeasurements&) const = default;
+};
+
 struct NodeRecord {
   int protocol = kClusterProtocol;
   std::string name;
@@ -19,12 +44,13 @@ struct NodeRecord {
   int cores = 0;
   int tiles = 0;
   uint64_t memory_bytes = 0;
-  std::optional<double> speed{};  // flops a second, once somebody has measured it
-  std::string instance;           // of the process, so that it knows its own record again
+  std::string instance;  // of the process, so that it knows its own record again
+  NodeMeasurements measured{};
 };
 
 std::string to_text(const NodeRecord& record);
-// kInvalid for what is no record. One of another protocol has its protocol and name alone.
+// kInvalid for what is no record, or one with measurements that cannot be. One of another protocol
+// has its protocol and name alone.
 base::Result<NodeRecord> read_node_record(const std::string& text);
 
 // Names are put into keys: letters, digits, '.', '_' and '-', at most 63 of them.

@@ -11,6 +11,7 @@
 #include "bindings/cli/cluster/cluster_question.h"
 #include "bindings/cli/cluster/cluster_top.h"
 #include "bindings/cli/cluster/plan_text.h"
+#include "bindings/cli/cluster/plan_words.h"
 #include "daemon/cluster/etcd_endpoint.h"
 #include "daemon/cluster/own_address.h"
 
@@ -38,6 +39,7 @@ base::Result<Json> join_request(const NodeOptions& options) {
   Json body = {{field::kEndpoints, options.etcd}};
   if (!options.name.empty()) body[field::kName] = options.name;
   if (!address.empty()) body[field::kAddress] = address;
+  if (!options.probes) body[field::kProbes] = false;
   const std::pair<const char*, std::string> files[] = {{field::kCredentialsFile, options.user_file},
                                                        {field::kCacertFile, options.tls.cacert},
                                                        {field::kCertFile, options.tls.cert},
@@ -78,11 +80,46 @@ std::string memory_text(double bytes) {
   return text;
 }
 
+std::string speed_text(const Json& node) {
+  const double speed = number_of(node, field::kGflopPerSecond);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GFLOP/s", speed);
+  return speed > 0 ? text : "-";
+}
+
+std::string rate_text(double bytes_per_second) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB/s", bytes_per_second / 1e6);
+  return text;
+}
+
+// Each link as the node found it that stands first; "" where none is known.
+std::string link_table(const Json& nodes) {
+  std::vector<std::vector<std::string>> rows = {{"link", "to", "by", "latency", "rate"}};
+  for (const Json& node : nodes) {
+    const std::string interface = shown_field(node, field::kInterface);
+    for (const Json& link : list_of(node, field::kLinks)) {
+      rows.push_back({shown_field(node, field::kName), shown_field(link, field::kNode),
+                      interface.empty() ? "-" : interface,
+                      seconds_field(link, field::kLatencySeconds),
+                      rate_text(number_of(link, field::kBytesPerSecond))});
+    }
+  }
+  return rows.size() == 1 ? "" : columns(rows);
+}
+
 int answer_about_plans(const Options& options, const std::string& socket) {
   const base::Result<Json> answer = ask_about_cluster(socket, "GET", "/v1/cluster/plans");
   if (!answer.ok()) return report_failure(answer.message());
   if (options.json && options.verb == Verb::kClusterPlan) {
     std::printf("%s\n", answer.value().dump(2).c_str());
+    return 0;
+  }
+  if (options.json) {
+    const base::Result<Json> stage =
+        stage_json(answer.value(), options.plan.job, options.plan.stage);
+    if (!stage.ok()) return report_failure(stage.message());
+    std::printf("%s\n", stage.value().dump(2).c_str());
     return 0;
   }
   const base::Result<std::string> text =
@@ -136,18 +173,19 @@ std::string cluster_table(const Json& answer) {
   const int name = static_cast<int>(width_of(nodes, field::kName, "node"));
   const int address = static_cast<int>(width_of(nodes, field::kAddress, "address"));
   char row[512];
-  std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %-6s  %s\n", name, "node", address,
-                "address", "cores", "memory", "leader", "seen");
+  std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %12s  %-6s  %s\n", name, "node", address,
+                "address", "cores", "memory", "speed", "leader", "seen");
   text += row;
   for (const Json& node : nodes) {
-    std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %-6s  %.1f s ago\n", name,
+    std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %12s  %-6s  %.1f s ago\n", name,
                   text_of(node, field::kName).c_str(), address,
                   text_of(node, field::kAddress).c_str(), text_of(node, field::kCores).c_str(),
                   memory_text(number_of(node, field::kMemoryBytes)).c_str(),
-                  node.value(field::kLeader, false) ? "yes" : "-",
+                  speed_text(node).c_str(), node.value(field::kLeader, false) ? "yes" : "-",
                   number_of(node, field::kSeenSeconds));
     text += row;
   }
+  text += link_table(nodes);
   const std::string messages = messages_of(answer);
   return messages.empty() ? text : text + "note    " + messages + "\n";
 }

@@ -67,6 +67,8 @@ ClusterCommands add_cluster(CLI::App& app, NodeOptions& options, PlanQuery& quer
       ->check(check_cluster_name)
       ->type_name("NAME");
   add_address(commands.join, options.address);
+  commands.join->add_flag("!--no-probes", options.probes,
+                          "Measure no links to other nodes, and listen at no port for theirs");
   return commands;
 }
 

@@ -18,6 +18,7 @@ struct NodeOptions {
   std::string address;    // by which others reach it; empty = that towards etcd
   std::string user_file;  // empty = etcd asks for no user
   daemon::EtcdTlsFiles tls;
+  bool probes = true;  // of links to other nodes
 };
 
 // Of `optile cluster plan` and `explain`.

@@ -279,8 +279,8 @@ base::Result<std::string> plan_text(const Json& answer, const std::string& job) 
   return text + notes(answer);
 }
 
-base::Result<std::string> explanation_of_stage(const Json& answer, const std::string& job,
-                                               const std::string& stage) {
+base::Result<Json> stage_json(const Json& answer, const std::string& job,
+                              const std::string& stage) {
   const base::Result<Json> plans = plans_of(answer, job);
   if (!plans.ok()) return plans.error();
   if (plans.value().size() > 1) {
@@ -290,7 +290,17 @@ base::Result<std::string> explanation_of_stage(const Json& answer, const std::st
   const Json& plan = plans.value().front();
   const base::Result<std::size_t> found = find_stage(plan, stage);
   if (!found.ok()) return found.error();
-  const std::size_t rank = found.value();
+  return Json{{field::kRank, found.value()},
+              {field::kPlan, plan},
+              {field::kMessages, list_of(answer, field::kMessages)}};
+}
+
+base::Result<std::string> explanation_of_stage(const Json& answer, const std::string& job,
+                                               const std::string& stage) {
+  const base::Result<Json> found = stage_json(answer, job, stage);
+  if (!found.ok()) return found.error();
+  const Json& plan = found.value().at(field::kPlan);
+  const auto rank = found.value().at(field::kRank).get<std::size_t>();
   const Json ranks = list_of(plan, field::kRanks);
   std::vector<double> whole;
   for (const Json& one : ranks) whole.push_back(number_of(one, field::kWholeSeconds));

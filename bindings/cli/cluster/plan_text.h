@@ -19,6 +19,9 @@ base::Result<std::string> plan_text(const Json& answer, const std::string& job);
 base::Result<std::string> explanation_of_stage(const Json& answer, const std::string& job,
                                                const std::string& stage);
 
+// What explanation_of_stage() says it from: `rank`, the stage's number, and the job's whole `plan`.
+base::Result<Json> stage_json(const Json& answer, const std::string& job, const std::string& stage);
+
 // Of the daemon's answers about the cluster and about plans: each node with its ranks.
 std::string node_table(const Json& cluster, const Json& plans);
 

@@ -21,9 +21,12 @@ TEST(ClusterTable, MatchesGoldenFile) {
     "etcd": {"endpoint": "http://node0:2379", "reachable": true},
     "nodes": [
       {"name": "node0", "address": "10.0.0.1", "cores": 8, "memory_bytes": 33500000000,
-       "leader": false, "seen_seconds": 1.24},
+       "gflop_per_second": 15.23, "interface": "eth0", "leader": false, "seen_seconds": 1.24,
+       "links": [{"node": "a-longer-name", "latency_seconds": 0.000061,
+                  "bytes_per_second": 117000000}]},
       {"name": "a-longer-name", "address": "10.0.0.2", "cores": 192, "memory_bytes": 1e12,
-       "leader": true, "seen_seconds": 1.24}],
+       "gflop_per_second": null, "interface": "", "links": [], "leader": true,
+       "seen_seconds": 1.24}],
     "messages": []})");
   golden.add("a member", cluster_table(answer));
   answer["state"] = "unreachable";

@@ -137,6 +137,14 @@ TEST(PlanText, WhatIsNotThereIsSaid) {
               HasSubstr("node node0 runs several"));
 }
 
+TEST(StageJson, HasTheRankAndTheWholePlan) {
+  const base::Result<Json> found = stage_json(answer({pipeline(), shares()}), "shares.py", "node2");
+  ASSERT_TRUE(found.ok()) << found.message();
+  EXPECT_EQ(found.value(), (Json{{"rank", 1}, {"plan", shares()}, {"messages", Json::array()}}));
+  EXPECT_FALSE(stage_json(answer({pipeline(), shares()}), "", "1").ok());
+  EXPECT_FALSE(stage_json(answer({pipeline()}), "", "7").ok());
+}
+
 // Whatever a daemon of another version, or a liar, sends.
 TEST(PlanText, ChangeThatCouldNotBeComparedIsKeptAndSaysWhy) {
   Json tried = pipeline();

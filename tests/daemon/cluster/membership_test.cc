@@ -28,9 +28,11 @@ struct Node {
     settings.node.name = name;
     settings.node.cores = 2;
     settings.node.instance = instance;
+    settings.measured = [this] { return measured; };
     membership = std::make_unique<Membership>(store, std::move(settings));
   }
   MemoryStore store;
+  NodeMeasurements measured;
   std::unique_ptr<Membership> membership;
 };
 
@@ -237,6 +239,31 @@ TEST_F(MembershipTest, NodesOfOtherVersionsAreTold) {
   ASSERT_EQ(view(a).messages.size(), 2u);
   EXPECT_THAT(view(a).messages[0], HasSubstr("node y? cannot be read"));
   EXPECT_THAT(view(a).messages[1], HasSubstr("node z speaks version 2"));
+}
+
+TEST_F(MembershipTest, MeasurementsArePutWhileItStaysLeader) {
+  Node& a = add("a");
+  Node& b = add("b");
+  run(seconds(8));
+  Node* const first = leader();
+  ASSERT_NE(first, nullptr);
+  for (Node* node : {&a, &b}) {
+    node->measured.gflop_per_second = node == &a ? 1.0 : 2.0;
+  }
+  for (int i = 0; i < 200; ++i) {
+    run(kStep);
+    EXPECT_EQ(leader(), first);
+    EXPECT_TRUE(view(a).member && view(b).member);
+  }
+  EXPECT_EQ(epoch(), "1");
+  for (Node* node : {&a, &b}) {
+    ASSERT_EQ(view(*node).nodes.size(), 2u);
+    EXPECT_EQ(view(*node).nodes[0].record.measured.gflop_per_second, 1.0);
+    EXPECT_EQ(view(*node).nodes[1].record.measured.gflop_per_second, 2.0);
+  }
+  const int64_t revision = server_.get(kKeys.node("a")).entries.at(0).mod_revision;
+  run(seconds(10));
+  EXPECT_EQ(server_.get(kKeys.node("a")).entries.at(0).mod_revision, revision);
 }
 
 TEST_F(MembershipTest, RecordThatIsDeletedIsPutAgain) {

@@ -81,6 +81,32 @@ class ClusterMembership(ClusterTest):
         self.assertIn("in no cluster", again.stderr)
         self.assertEqual(0, self.join(self.space, "node0").code)
 
+    def test_nodes_show_their_speed_and_links_but_for_one_without_probes(self):
+        spaces = [self.space, self.another_space(), self.another_space()]
+        for space in spaces[:2]:
+            space.start_daemon()
+            self.assertEqual(0, self.join(space, f"node{spaces.index(space)}").code)
+        spaces[2].start_daemon(options=["--cluster-etcd", self.etcd.url, "--cluster-name", "node2",
+                                        "--cluster-address", "127.0.0.1", "--cluster-no-probes"])
+
+        def measured():
+            nodes = {node["name"]: node for node in self.cluster(self.space)["nodes"]}
+            links = [(name, link["node"]) for name, node in nodes.items() for link in node["links"]]
+            known = [node for node in nodes.values() if node["gflop_per_second"]]
+            return nodes if len(known) == 3 and len(links) >= 2 else None
+
+        nodes = wait_until(measured, "what all nodes measure")
+        self.assertEqual([["node1"], ["node0"], []], [
+            [link["node"] for link in nodes[name]["links"]] for name in sorted(nodes)])
+        for name in ("node0", "node1"):
+            link, = nodes[name]["links"]
+            self.assertGreater(link["latency_seconds"], 0)
+            self.assertGreater(link["bytes_per_second"], 0)
+        shown = self.space.ask("cluster", "status").stdout
+        self.assertRegex(shown, r"node2 .* GFLOP/s")
+        self.assertRegex(shown, r"node0 +node1 +- .* MB/s")
+        self.assertNotRegex(shown, r"node\d +node2")
+
     # fault: F52
     def test_node_comes_back_when_etcd_does(self):
         self.space.start_daemon()
@@ -258,6 +284,7 @@ class ClusterPlans(ClusterTest):
             self.assertIn("job pipeline_train.py: pipeline, 1f1b, 4 micro-batches", shown)
             self.assertIn("told at step", shown)
             why = space.ask("cluster", "explain", "1").stdout
+            self.assertEqual(2, len(space.ask_json("cluster", "explain", "1")["plan"]["changes"]))
             self.assertIn("layers 4-7 became layers 6-7", why)
             self.assertIn("moved     layers 4-5 to stage 0", why)
             self.assertIn("node1", space.ask("cluster", "top", "--once").stdout)

@@ -196,6 +196,25 @@ class OwnNames(NetworkTest):
         self.assert_ranks_add_up([first, *(self.launch(host, "--no-torchrun", command=RANK_SUM)
                                            for host in self.hosts[1:])])
 
+    def test_links_are_measured_as_they_are(self):
+        self.hosts[2].narrow("8mbit")
+        self.start_etcd(self.hosts[0])
+        self.start_nodes(*self.hosts)
+
+        def links():
+            found = {(node["name"], link["node"]): link
+                     for node in self.status(self.hosts[0])["nodes"] for link in node["links"]}
+            return found if len(found) == 6 else None
+
+        for ends, link in wait_until(links, "links from both ends").items():
+            rate = link["bytes_per_second"]
+            if "node2" in ends:
+                self.assertTrue(2e5 < rate < 1.5e6, (ends, link))
+            else:
+                self.assertGreater(rate, 2e6, ends)
+        self.assertEqual({"eth0"}, {node["interface"]
+                                    for node in self.status(self.hosts[0])["nodes"]})
+
     def test_interface_that_the_user_names_stays(self):
         self.start_etcd(self.hosts[0])
         hosts = self.hosts[:2]
