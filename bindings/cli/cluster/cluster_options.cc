@@ -75,10 +75,11 @@ ClusterCommands add_cluster(CLI::App& app, NodeOptions& options, PlanQuery& quer
 CLI::App* add_launch(CLI::App& app, LaunchOptions& options) {
   CLI::App* launch = app.add_subcommand(
       "launch", "One rank of a program, typed on every node: optile launch --nodes N -- CMD");
-  launch->add_option("--nodes", options.nodes, "How many nodes the program runs on")
+  launch
+      ->add_option("--nodes", options.nodes,
+                   "How many nodes the program runs on; with --etcd auto all of the job of Slurm")
       ->check(CLI::Range(1, daemon::kMaxRanks))
-      ->type_name("N")
-      ->required();
+      ->type_name("N");
   add_etcd(launch, options.etcd, options.user_file, options.tls);
   launch
       ->add_option("--name", options.job,

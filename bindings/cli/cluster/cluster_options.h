@@ -27,9 +27,12 @@ struct PlanQuery {
   std::string stage;  // its number, or its node
 };
 
+// Of --etcd: one that the job of Slurm starts for itself.
+inline constexpr const char* kAutomaticEtcd = "auto";
+
 struct LaunchOptions {
-  int nodes = 1;
-  std::string etcd;       // as above; only for several nodes
+  int nodes = 0;          // 0 = as many as the job of Slurm has
+  std::string etcd;       // as above, or kAutomaticEtcd; only for several nodes
   std::string job;        // empty = the program's name
   std::string address;    // as above
   std::string user_file;  // as above

@@ -18,7 +18,9 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "bindings/cli/cluster/job_etcd.h"
 #include "bindings/cli/cluster/rank_command.h"
+#include "bindings/cli/cluster/slurm_job.h"
 #include "bindings/cli/run/daemon_start.h"
 #include "bindings/cli/support/child_process.h"
 #include "daemon/cluster/etcd_settings.h"
@@ -182,8 +184,11 @@ class Gathering {
   bool ending_ = false;  // of the loop's thread
 };
 
+std::string job_name(const Options& options) {
+  return options.launch.job.empty() ? usual_job_name(options.command) : options.launch.job;
+}
+
 ChildEnd run_rank(const Options& options, const RankPlace& place) {
-  const std::string& named = options.launch.job;
   const RankCommand rank = command_of_rank(options.command, place,
                                            {options.launch.torchrun, options.launch.max_restarts});
   std::vector<std::string> command = {own_folder() + "/optile", "run"};
@@ -192,7 +197,7 @@ ChildEnd run_rank(const Options& options, const RankPlace& place) {
   command.insert(command.end(), rank.words.begin(), rank.words.end());
   Variables variables = rank.variables;
   // As optile.distributed tells it to the daemon, for `optile cluster plan`.
-  variables["OPTILE_CLUSTER_JOB"] = named.empty() ? usual_job_name(options.command) : named;
+  variables["OPTILE_CLUSTER_JOB"] = job_name(options);
   return run_program(command, Changes{{}, variables});
 }
 
@@ -201,11 +206,53 @@ int end_as(const ChildEnd& end) {
   return end.exit_code;
 }
 
+// Of "auto" makes the job's etcd, which it starts on the job's first node and returns there.
+base::Result<std::unique_ptr<JobEtcd>> join_slurm_job(const Options& options,
+                                                      LaunchOptions& launch) {
+  if (!launch.user_file.empty() || launch.tls != daemon::EtcdTlsFiles()) {
+    return base::invalid(
+        "--user-file, --cacert, --cert and --key are for an etcd that runs: --etcd auto starts one "
+        "of the job's own without them");
+  }
+  const base::Result<SlurmJob> job = own_slurm_job();
+  if (!job.ok()) return job.error();
+  if (launch.nodes == 0) launch.nodes = job.value().nodes;
+  if (launch.nodes == 1) return std::unique_ptr<JobEtcd>();
+  if (launch.nodes > daemon::kMaxRanks) {
+    return base::invalid("this job of Slurm has " + std::to_string(launch.nodes) + " nodes, and " +
+                         std::to_string(daemon::kMaxRanks) + " is the most; see --nodes");
+  }
+  launch.job = name_within(job.value(), job_name(options));
+  const int port = etcd_port_of(job.value());
+  daemon::EtcdEndpoint endpoint = {job.value().first_node, std::to_string(port)};
+  launch.etcd = endpoint.url();
+  if (job.value().node > 0) return std::unique_ptr<JobEtcd>();
+  const std::string own =
+      launch.address.empty() ? daemon::own_address_towards(endpoint) : launch.address;
+  // A name stands for several interfaces: which of them the others take is theirs.
+  const bool everywhere = own.empty() || own == endpoint.host;
+  if (!everywhere) launch.etcd = daemon::EtcdEndpoint{own, endpoint.port}.url();
+  return JobEtcd::start({job.value().id, everywhere ? "0.0.0.0" : own, port});
+}
+
+RankClaim::Settings make_claim(const Options& options, const LaunchOptions& launch,
+                               const daemon::EtcdEndpoint& etcd) {
+  RankClaim::Settings claim;
+  claim.keys.user = daemon::account_name();
+  claim.job = launch.job.empty() ? job_name(options) : launch.job;
+  claim.nodes = launch.nodes;
+  claim.node = daemon::host_name_as_node();
+  claim.address = launch.address.empty() ? daemon::own_address_towards(etcd) : launch.address;
+  if (claim.address.empty()) claim.address = claim.node;
+  claim.token = daemon::make_cluster_instance();
+  return claim;
+}
+
 base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& options) {
   if (options.etcd.empty()) {
     return base::invalid(
         "several nodes agree by way of etcd: --etcd http://HOST:2379, or OPTILE_ETCD in the "
-        "environment; with --nodes 1 none is needed");
+        "environment, or within a job of Slurm --etcd auto; with --nodes 1 none is needed");
   }
   return daemon::read_etcd_settings(options.etcd, options.user_file, options.tls);
 }
@@ -213,30 +260,30 @@ base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& op
 }  // namespace
 
 int launch_on_nodes(const Options& options) {
-  const LaunchOptions& launch = options.launch;
+  LaunchOptions launch = options.launch;
   if (launch.max_restarts > 0 && !is_for_torchrun(options.command)) {
     return give_up(
         "--max-restarts is torchrun's, which takes a Python program alone: PYTHON FILE, "
         "or PYTHON -m MODULE");
+  }
+  std::unique_ptr<JobEtcd> job_etcd;  // on one node; ends behind all ranks
+  if (launch.etcd == kAutomaticEtcd) {
+    base::Result<std::unique_ptr<JobEtcd>> started = join_slurm_job(options, launch);
+    if (!started.ok()) return give_up(started.message());
+    job_etcd = std::move(started).value();
+  }
+  if (launch.nodes == 0) {
+    return give_up("say by --nodes on how many nodes; a job of Slurm says it with --etcd auto");
   }
   const int port = free_port();
   if (port == 0) return give_up("no port is free for the ranks to meet at");
   if (launch.nodes == 1) return end_as(run_rank(options, {1, 0, kThisMachine, port, kThisMachine}));
   base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
   if (!store.ok()) return give_up(store.message());
-  RankClaim::Settings claim;
-  claim.keys.user = daemon::account_name();
-  claim.job = launch.job.empty() ? usual_job_name(options.command) : launch.job;
-  claim.nodes = launch.nodes;
-  claim.node = daemon::host_name_as_node();
-  claim.address = launch.address.empty()
-                      ? daemon::own_address_towards(store.value().endpoints.front())
-                      : launch.address;
-  if (claim.address.empty()) claim.address = claim.node;
+  RankClaim::Settings claim = make_claim(options, launch, store.value().endpoints.front());
   claim.port = port;
-  claim.token = daemon::make_cluster_instance();
-  const std::string job = claim.job, address = claim.address;
-  Gathering gathering(std::move(store).value(), std::move(claim));
+  const std::string job = claim.job, address = claim.address, keys = claim.keys.job(job);
+  Gathering gathering(store.value(), std::move(claim));
   std::optional<RankPlace> place = gathering.wait(std::chrono::seconds(launch.wait_seconds));
   if (!place) {
     gathering.leave();
@@ -253,6 +300,8 @@ int launch_on_nodes(const Options& options) {
     std::cerr << "optile: etcd was not reached while job " << job
               << " ran: its ranks were free to others meanwhile\n";
   }
+  if (job_etcd != nullptr) wait_until_keys_are_gone(store.value(), keys);
+  job_etcd.reset();  // the next line ends this process
   return end_as(end);
 }
 
