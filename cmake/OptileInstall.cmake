@@ -24,6 +24,7 @@ endif()
 install(FILES bindings/annotate/optile/annotate.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/optile")
 install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
+              bindings/python/optile/step_ops.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/batches.py

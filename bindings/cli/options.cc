@@ -195,6 +195,25 @@ CLI::App* add_simulate(CLI::App& app, Options& options) {
   return simulate;
 }
 
+CLI::App* add_graph(CLI::App& app, Options& options) {
+  CLI::App* graph = app.add_subcommand(
+      "graph", "The graph of a run's step: optile graph RUN --model MODEL -o FILE");
+  add_socket(graph, options);
+  graph
+      ->add_option("RUN", options.query.client,
+                   "Number of the client, or its program's name; the latest unless said")
+      ->check(check_name);
+  graph
+      ->add_option("--model", options.graph.model,
+                   "The model with its ops, as optile.step_ops.save() writes it")
+      ->type_name("MODEL")
+      ->required();
+  graph->add_option("-o,--output", options.graph.output, "The file to write")
+      ->type_name("FILE")
+      ->required();
+  return graph;
+}
+
 const CLI::App* command_of(const CLI::App& app, const std::string& name) {
   for (const CLI::App* known : app.get_subcommands(nullptr)) {
     if (known->get_name() == name) return known;
@@ -280,6 +299,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* doctor = add_doctor(app, options);
   CLI::App* top = add_top(app, options);
   CLI::App* simulate = add_simulate(app, options);
+  CLI::App* graph = add_graph(app, options);
   const Verbs placing = add_placing(app, options);
   const Verbs bridging = add_bridge(app, options);
   const Verbs several = add_several_machines(app, options);
@@ -300,7 +320,8 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
       {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
-      {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate}};
+      {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate},
+      {graph, Verb::kGraph}};
   verbs.insert(verbs.end(), leases.begin(), leases.end());
   verbs.insert(verbs.end(), placing.begin(), placing.end());
   verbs.insert(verbs.end(), bridging.begin(), bridging.end());

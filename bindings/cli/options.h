@@ -36,6 +36,7 @@ enum class Verb {
   kBridgeBuild,
   kBridgeCheck,
   kSimulate,
+  kGraph,
   kPlace,
   kPlaceStrategy,
   kPlaceNetwork,
@@ -117,6 +118,11 @@ struct SimulationOptions {
   double noise = 0;  // spread of the logarithm of run times
 };
 
+struct GraphOptions {
+  std::string model;   // file that optile.step_ops wrote
+  std::string output;  // file
+};
+
 struct BridgeOptions {
   std::string python;       // whose PyTorch; empty = python3
   std::string torch;        // its folder, where it was named
@@ -133,6 +139,7 @@ struct Options {
   QueryOptions query;
   TopOptions top;
   SimulationOptions simulation;
+  GraphOptions graph;
   BridgeOptions bridge;
   PlacingOptions placing;
   ParallelismOptions parallelism;

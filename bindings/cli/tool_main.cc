@@ -7,6 +7,7 @@
 #include "bindings/cli/cluster/cluster_command.h"
 #include "bindings/cli/cluster/node_launch.h"
 #include "bindings/cli/doctor/doctor.h"
+#include "bindings/cli/graph/graph_command.h"
 #include "bindings/cli/query/queries.h"
 #include "bindings/cli/run/launcher.h"
 #include "bindings/cli/simulate/simulation.h"
@@ -31,6 +32,7 @@ int answer(int argc, char** argv) {
   const Options& options = parsed.value().options;
   if (options.verb == Verb::kDoctor) return printed(examine(options));
   if (options.verb == Verb::kTop) return watch(options);
+  if (options.verb == Verb::kGraph) return printed(write_graph(options));
   if (options.verb == Verb::kSimulate) return printed(simulate(options));
   if (options.verb == Verb::kBridgeBuild || options.verb == Verb::kBridgeCheck) {
     return printed(bridge(options));

@@ -21,12 +21,17 @@ struct OpInstance {
   // Share of the op's time at its fastest case in which it waits for memory, 0 … 1: how much it
   // draws of the machine's bandwidth and how much it suffers from others that draw.
   double memory_share = 0.0;
+  double output_bytes = -1;  // of its result; -1 = not said
+  bool backward = false;     // of the backward pass
+  bool estimated = false;    // the times are no measurements of a run
   ConfigurationTimes times;
 };
 
 struct OpNode {
   int instance = 0;         // index into StepGraph::instances
   std::vector<int> inputs;  // indices into StepGraph::nodes, each once
+  std::string name{};       // in the model; "" = not said
+  int colour = -1;          // nodes of one colour stay on one device; -1 = alone
 };
 
 struct StepGraph {

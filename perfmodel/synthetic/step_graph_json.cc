@@ -21,8 +21,8 @@ using base::invalid;
 using Json = nlohmann::json;
 
 constexpr const char* kFormat = "optile step graph";
-constexpr int kVersion = 2;        // what is written; it counts changes of the models too
-constexpr int kOldestVersion = 1;  // with the same fields
+constexpr int kVersion = 3;        // what is written; it counts changes of the models too
+constexpr int kOldestVersion = 1;  // with fewer fields, as 2
 constexpr int kDeepest = 6;  // a list of times lies in an object in an object in a list in the file
 
 // Thrown to leave the parser, caught in this file.
@@ -138,13 +138,16 @@ base::Status read_seconds(const Fields& times, const char* key, std::vector<doub
 
 base::Status read_instance(const Json& json, const std::string& place, OpInstance* out) {
   const Fields fields(json, place);
-  base::Status status =
-      fields.only({"op", "shape", "tunable", "default_width", "memory_share", "times"});
+  base::Status status = fields.only({"op", "shape", "tunable", "default_width", "memory_share",
+                                     "output_bytes", "backward", "estimated", "times"});
   if (!status.ok()) return status;
   status = first_of({fields.text("op", true, &out->op), fields.text("shape", false, &out->shape),
                      fields.truth("tunable", &out->tunable),
                      fields.whole("default_width", false, &out->default_width),
-                     fields.real("memory_share", &out->memory_share)});
+                     fields.real("memory_share", &out->memory_share),
+                     fields.real("output_bytes", &out->output_bytes),
+                     fields.truth("backward", &out->backward),
+                     fields.truth("estimated", &out->estimated)});
   if (!status.ok()) return status;
   const Json* times = fields.find("times");
   if (times == nullptr) return invalid(place, "has no \"times\"");
@@ -158,9 +161,11 @@ base::Status read_instance(const Json& json, const std::string& place, OpInstanc
 
 base::Status read_node(const Json& json, const std::string& place, OpNode* out) {
   const Fields fields(json, place);
-  base::Status status = fields.only({"instance", "inputs"});
+  base::Status status = fields.only({"instance", "inputs", "name", "colour"});
   if (!status.ok()) return status;
-  status = fields.whole("instance", true, &out->instance);
+  status = first_of({fields.whole("instance", true, &out->instance),
+                     fields.text("name", false, &out->name),
+                     fields.whole("colour", false, &out->colour)});
   if (!status.ok()) return status;
   const Json* inputs = fields.find("inputs");
   if (inputs == nullptr) return {};
@@ -230,9 +235,19 @@ Json instance_json(const OpInstance& instance) {
     json["default_width"] = instance.default_width;
   }
   json["memory_share"] = instance.memory_share;
+  if (instance.output_bytes >= 0) json["output_bytes"] = instance.output_bytes;
+  if (instance.backward) json["backward"] = true;
+  if (instance.estimated) json["estimated"] = true;
   json["times"] = {{"spread", seconds_json(instance.times.spread)},
                    {"compact", seconds_json(instance.times.compact)},
                    {"mixed", seconds_json(instance.times.mixed)}};
+  return json;
+}
+
+Json node_json(const OpNode& node) {
+  Json json = {{"instance", node.instance}, {"inputs", node.inputs}};
+  if (!node.name.empty()) json["name"] = node.name;
+  if (node.colour >= 0) json["colour"] = node.colour;
   return json;
 }
 
@@ -289,7 +304,7 @@ std::string step_graph_text(const StepGraph& graph) {
   text += "\n],\n\"nodes\": [";
   separator = "\n";
   for (const OpNode& node : graph.nodes) {
-    text += separator + Json{{"instance", node.instance}, {"inputs", node.inputs}}.dump();
+    text += separator + node_json(node).dump(-1, ' ', false, Json::error_handler_t::replace);
     separator = ",\n";
   }
   return text + "\n]}\n";

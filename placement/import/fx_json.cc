@@ -10,15 +10,16 @@
 namespace optile::placement {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 has no ops, which are not for us
 constexpr std::array<std::string_view, 5> kOps = {"placeholder", "get_attr", "call_module",
                                                   "call_function", "call_method"};
 
 class FxReader {
  public:
   base::Result<Model> read(const Json& file) {
-    if (reader_.integer(file, "version", "the file") != kVersion) {
-      reader_.fail("version", "this optile reads 1");
+    const long long version = reader_.integer(file, "version", "the file");
+    if (version < 1 || version > kVersion) {
+      reader_.fail("version", "this optile reads 1 and 2");
     }
     const std::string on = reader_.text_or(file, "measured_on", "", "the file");
     if (!on.empty() && on != "cpu" && on != "cuda") {

@@ -1,4 +1,5 @@
 // Our own step graphs, as `optile simulate` reads them: ops of one training step on one machine.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -74,7 +75,11 @@ base::Result<Model> read_step(std::string_view text) {
       return invalid(place_in("instances", static_cast<std::size_t>(instance)) + ".times",
                      "a time from 0 on is expected in some case");
     }
-    node.output_bytes = node.memory_bytes = result_bytes(op.shape);
+    node.output_bytes = op.output_bytes >= 0 ? op.output_bytes : result_bytes(op.shape);
+    node.memory_bytes = node.output_bytes;
+    node.backward = op.backward;
+    node.colour = std::max(-1, step.nodes[i].colour);
+    if (!step.nodes[i].name.empty()) node.name = step.nodes[i].name + " " + node.name;
     nodes.push_back(std::move(node));
     for (const int input : step.nodes[i].inputs) {
       edges.push_back({input, static_cast<NodeId>(i), false});

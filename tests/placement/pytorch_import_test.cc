@@ -87,6 +87,22 @@ TEST(StepGraphs, TakesFastestTimeOfEachInstance) {
   EXPECT_THAT(graph.inputs(2), ElementsAre(0, 1));
 }
 
+TEST(StepGraphs, TakesWhatOptileGraphWrites) {
+  const auto model = read_model(R"J({"format": "optile step graph", "version": 3, "instances": [
+    {"op": "MatMul", "shape": "(2,4)", "output_bytes": 99, "times": {"spread": [0.02]}},
+    {"op": "MatMulGrad", "backward": true, "estimated": true, "times": {"spread": [0.03]}}],
+    "nodes": [{"instance": 0, "name": "layer", "colour": 4},
+              {"instance": 1, "name": "layer", "colour": 4, "inputs": [0]}, {"instance": 0}]})J");
+  ASSERT_TRUE(model.ok()) << model.message();
+  const Graph& graph = model.value().graph;
+  EXPECT_EQ(graph.node(0).name, "layer MatMul 0");
+  EXPECT_DOUBLE_EQ(graph.node(0).output_bytes, 99);
+  EXPECT_FALSE(graph.node(0).backward);
+  EXPECT_TRUE(graph.node(1).backward);
+  EXPECT_EQ(graph.node(0).colour, graph.node(1).colour);
+  EXPECT_EQ(graph.node(2).colour, -1);
+}
+
 TEST(StepGraphs, ReportsPositionOfErrors) {
   const std::string good = kStep;
   EXPECT_THAT(refusal(with(good, "\"instance\": 1,", "\"instance\": 2,")),
@@ -96,9 +112,13 @@ TEST(StepGraphs, ReportsPositionOfErrors) {
               HasSubstr("cycle"));
   EXPECT_THAT(refusal(with(good, "[0.03]", "[null]")), HasSubstr("instances[1].times"));
   EXPECT_THAT(refusal(with(good, "[0.03]", "[-0.03]")), HasSubstr("instances[1].times"));
-  EXPECT_THAT(refusal(with(good, "\"version\": 1", "\"version\": 3")), HasSubstr("version"));
+  EXPECT_THAT(refusal(with(good, "\"version\": 1", "\"version\": 4")), HasSubstr("version"));
   EXPECT_THAT(refusal(with(good, "step graph", "steppe graph")), HasSubstr("format"));
   EXPECT_THAT(refusal(with(good, "(2,4)", "(9999999999,9999999999)")), HasSubstr("nodes[0]"));
+}
+
+TEST(FxGraphs, OpsOfVersion2AreNotForUs) {
+  EXPECT_TRUE(read_model(with(kFx, "\"version\": 1", "\"version\": 2")).ok());
 }
 
 TEST(FxGraphs, TakesTimesFromMeasurementsOrFlops) {

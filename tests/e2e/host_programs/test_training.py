@@ -1,12 +1,13 @@
 """The main job on a real training program: the first run tunes, the second starts tuned and proves
 it, every choice can be asked for its reason, and what the user said about threads holds."""
+import json
 import os
 import re
 import unittest
 
 from support import harness
-from support.harness import (PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
-                             usable_cpus)
+from support.harness import (OPTILE, PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish,
+                             read_until, usable_cpus)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 REPORT_KEYS = {"steps", "step_seconds", "baseline_kind", "speedup", "factors", "samples",
@@ -453,6 +454,48 @@ class AttachedClients(TrainingTest):
         untouched = self.space.untouched([PYTHON, script], self.env)
         self.assertEqual(0, untouched.code, untouched)
         self.assert_same_run(untouched, self.space.launched([PYTHON, script], env=self.env))
+
+
+# Writes the graph of what train_small.py trains, with the ops that it runs.
+EXPORT = """
+import sys
+sys.path[:0] = sys.argv[2:]
+import torch, train_small, optile.step_ops
+optile.step_ops.save(sys.argv[1], train_small.build_net(), torch.randn(32, 3, 32, 32))
+"""
+
+
+class GraphOfRun(TrainingTest):
+    def test_step_of_a_run_is_written_placed_and_simulated(self):
+        model, output = self.space.dir / "model.json", self.space.dir / "step.json"
+        ended = self.space.untouched([PYTHON, "-c", EXPORT, model, SCRIPTS,
+                                      harness.SOURCE.parent / "bindings" / "python"], self.env)
+        self.assertEqual(0, ended.code, ended)
+        nobody = self.space.ask("graph", "--model", model, "-o", output)
+        self.assertEqual(1, nobody.code, nobody)
+        self.assertIn("remembers no ops", nobody.stderr)
+
+        self.train(arguments=("--steps", "150"))
+        written = self.space.ask("graph", "--model", model, "-o", output)
+        self.assertEqual(0, written.code, written)
+        graph = json.loads(output.read_text())
+        self.assertEqual(3, graph["version"])
+        instances = graph["instances"]
+        measured = [one for one in graph["nodes"]
+                    if not instances[one["instance"]].get("estimated")]
+        self.assertRegex(written.stdout, f"{len(graph['nodes'])} ops of a step; {len(measured)}")
+        self.assertGreater(len(measured), 0.7 * len(graph["nodes"]), instances)
+        convolutions = {one.get("backward", False): one for one in instances
+                        if one["op"] in ("aten::conv2d", "ConvolutionBackward0")}
+        for one in convolutions.values():
+            self.assertNotIn("estimated", one)
+            self.assertGreater(one["output_bytes"], 0)
+        self.assertEqual({False, True}, set(convolutions))
+
+        for command in (["place", "step", "--devices", "2", "--evaluations", "1000"],
+                        ["simulate", "--machine", graph["machine"]]):
+            read = self.space.run([OPTILE, *command, "--graph", output, "--json"])
+            self.assertEqual(0, read.code, read)
 
 
 FORKING_LOADER = """
