@@ -10,10 +10,6 @@ namespace {
 
 using ClaimJson = nlohmann::json;
 
-constexpr int kKeepAlivesInLease = 3;
-constexpr int kMarginOfClaim = 5;  // of a lease's time, for clocks of different speeds
-constexpr std::chrono::milliseconds kPauseAfterFailure{500};
-
 std::string claim_text(const ClaimJson& json) {
   return json.dump(-1, ' ', false, ClaimJson::error_handler_t::replace);
 }
@@ -75,8 +71,8 @@ void RankClaim::grant_or_keep_alive() {
     if (granted.ok()) {
       lease_ = granted.value().id;
       const Time ttl = granted.value().ttl;
-      lease_end_ = asked_at_ + ttl - ttl / kMarginOfClaim;
-      keep_alive_due_ = asked_at_ + ttl / kKeepAlivesInLease;
+      lease_end_ = asked_at_ + ttl - ttl / kClaimMargin;
+      keep_alive_due_ = asked_at_ + ttl / kClaimKeepAlives;
     } else if (!granting && granted.error().kind == base::ErrorKind::kNotFound) {
       lease_end_ = asked_at_;
     } else {
@@ -94,7 +90,7 @@ void RankClaim::failed(const base::Error& error) {
   const bool for_good =
       error.kind == base::ErrorKind::kDenied || error.kind == base::ErrorKind::kInvalid;
   if (for_good && view_.state != State::kStarted) view_.state = State::kRefused;
-  due_ = asked_at_ + kPauseAfterFailure;
+  due_ = asked_at_ + kClaimPause;
 }
 
 void RankClaim::read() {
@@ -149,6 +145,8 @@ void RankClaim::read_entry(const KeyValue& entry, Snapshot& seen) const {
     std::from_chars(entry.key.data() + ranks.size(), end, rank);
     if (holder.token == settings_.token) seen.own = rank;
     seen.ranks.emplace(rank, std::move(holder));
+  } else if (entry.key.starts_with(settings_.keys.job(settings_.job) + "members/")) {
+    seen.elastic = printable(json.at("node"));
   }
 }
 
@@ -202,6 +200,13 @@ std::optional<Transaction> RankClaim::decide(const Snapshot& seen) {
     view_.master_port = seen.start->port;
     // It was stopped, or cut off, while the others began.
     view_.lease_lost = !seen.start->kept;
+    return std::nullopt;
+  }
+  if (!seen.elastic.empty()) {
+    view_.state = State::kRefused;
+    view_.message = "job " + settings_.job + " was begun with --nodes MIN:MAX on " + seen.elastic +
+                    ", here with " + std::to_string(settings_.nodes) +
+                    "; say the same everywhere, or choose another --name";
     return std::nullopt;
   }
   // Also of one that has a rank: whoever gathers after a rank 0 that died may say another number.

@@ -22,6 +22,9 @@ namespace optile::daemon {
 inline constexpr std::chrono::seconds kClaimTtl{10};
 // From one look at the others' claims to the next.
 inline constexpr std::chrono::milliseconds kClaimLook{1000};
+inline constexpr int kClaimKeepAlives = 3;  // in a lease's time
+inline constexpr int kClaimMargin = 5;      // of that time, for clocks of different speeds
+inline constexpr std::chrono::milliseconds kClaimPause{500};  // after a failure
 // The start compares the keys of all ranks at once, and etcd takes 128 compares.
 inline constexpr int kMaxRanks = 100;
 
@@ -95,6 +98,7 @@ class RankClaim {
     bool runs = false;           // a rank 0 has begun, and has not ended
     int64_t claim_revision = 0;  // of our claim's key; 0 = not there
     int own = -1;                // our rank
+    std::string elastic;         // a node of a job with LEAST:MOST nodes; "" = none
   };
 
   std::string rank_key(int rank) const;

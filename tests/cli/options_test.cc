@@ -304,6 +304,14 @@ TEST(Options, ClusterAndLaunchAreParsed) {
   const Options launch = parsed({"launch", "--nodes", "4", "--", "python3", "x.py", "--nodes"});
   EXPECT_EQ(launch.verb, Verb::kLaunchNodes);
   EXPECT_EQ(launch.launch.nodes, 4);
+  EXPECT_EQ(launch.launch.least_nodes, 0);
+  const LaunchOptions elastic = parsed({"launch", "--nodes", "2:4", "--grow", "--", "x"}).launch;
+  EXPECT_EQ(elastic.least_nodes, 2);
+  EXPECT_EQ(elastic.nodes, 4);
+  EXPECT_TRUE(elastic.grows);
+  for (const char* wrong : {"3:2", "0:2", "2:", ":2", "2:x", "1:101", "2:3:4"}) {
+    EXPECT_THAT(refused({"launch", "--nodes", wrong, "--", "x"}), HasSubstr("MIN:MAX")) << wrong;
+  }
   EXPECT_TRUE(launch.launch.torchrun);
   EXPECT_THAT(launch.command, ElementsAre("python3", "x.py", "--nodes"));
   EXPECT_EQ(launch.launch.max_restarts, 0);

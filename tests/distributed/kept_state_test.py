@@ -85,7 +85,8 @@ class Keeping(unittest.TestCase):
         refused = self.keeper()
         self.assertIn("is not this user's alone", refused.reason)
         self.assertEqual([], refused.found())
-        self.assertEqual(0.0, refused.keep(2, self.state))
+        refused.keep(2, self.state)
+        self.assertIsNone(refused.kept_step)
 
     def test_removes_what_ended_launches_left(self):
         self.keeper().keep(1, self.state)

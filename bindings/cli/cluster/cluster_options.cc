@@ -1,6 +1,7 @@
 #include "bindings/cli/cluster/cluster_options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "bindings/cli/run/run_options.h"
 #include "daemon/cluster/node_record.h"
@@ -13,6 +14,22 @@ std::string check_cluster_name(const std::string& text) {
   return daemon::is_cluster_name(text)
              ? ""
              : "has to be letters, digits, '.', '_' and '-', at most 63 of them";
+}
+
+// N, or MIN:MAX.
+std::string take_nodes(const std::string& text, LaunchOptions& options) {
+  const std::size_t colon = text.find(':');
+  const auto number = [](const std::string& word) {
+    int value = 0;
+    const char* end = word.data() + word.size();
+    const auto read = std::from_chars(word.data(), end, value);
+    return read.ec == std::errc() && read.ptr == end ? value : 0;
+  };
+  options.nodes = number(colon == std::string::npos ? text : text.substr(colon + 1));
+  options.least_nodes = colon == std::string::npos ? 0 : number(text.substr(0, colon));
+  const int least = colon == std::string::npos ? options.nodes : options.least_nodes;
+  const bool good = least >= 1 && least <= options.nodes && options.nodes <= daemon::kMaxRanks;
+  return good ? "" : "has to be N or MIN:MAX, of 1 to " + std::to_string(daemon::kMaxRanks);
 }
 
 // Alike for both: which etcd, and who we are there.
@@ -76,10 +93,18 @@ CLI::App* add_launch(CLI::App& app, LaunchOptions& options) {
   CLI::App* launch = app.add_subcommand(
       "launch", "One rank of a program, typed on every node: optile launch --nodes N -- CMD");
   launch
-      ->add_option("--nodes", options.nodes,
-                   "How many nodes the program runs on; with --etcd auto all of the job of Slurm")
-      ->check(CLI::Range(1, daemon::kMaxRanks))
-      ->type_name("N");
+      ->add_option_function<std::string>(
+          "--nodes",
+          [&options](const std::string& text) {
+            const std::string wrong = take_nodes(text, options);
+            if (!wrong.empty()) throw CLI::ValidationError("--nodes", wrong);
+          },
+          "How many nodes the program runs on, with --etcd auto all of the job of Slurm; with "
+          "MIN:MAX it starts again on those that are left where one is lost")
+      ->type_name("N|MIN:MAX");
+  launch->add_flag("--grow", options.grows,
+                   "With --nodes MIN:MAX, take in a node that comes later at once; otherwise it "
+                   "waits until one is lost");
   add_etcd(launch, options.etcd, options.user_file, options.tls);
   launch
       ->add_option("--name", options.job,

@@ -31,7 +31,9 @@ struct PlanQuery {
 inline constexpr const char* kAutomaticEtcd = "auto";
 
 struct LaunchOptions {
-  int nodes = 0;          // 0 = as many as the job of Slurm has
+  int nodes = 0;          // the most of them; 0 = as many as the job of Slurm has
+  int least_nodes = 0;    // of MIN:MAX; 0 = it was a number alone, and nodes are never fewer
+  bool grows = false;     // of MIN:MAX: who comes later is taken in at once
   std::string etcd;       // as above, or kAutomaticEtcd; only for several nodes
   std::string job;        // empty = the program's name
   std::string address;    // as above

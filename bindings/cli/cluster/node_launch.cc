@@ -1,8 +1,6 @@
 #include "bindings/cli/cluster/node_launch.h"
 
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -17,13 +15,11 @@
 #include <thread>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "bindings/cli/cluster/elastic_launch.h"
 #include "bindings/cli/cluster/job_etcd.h"
-#include "bindings/cli/cluster/rank_command.h"
+#include "bindings/cli/cluster/rank_start.h"
 #include "bindings/cli/cluster/slurm_job.h"
-#include "bindings/cli/run/daemon_start.h"
 #include "bindings/cli/support/child_process.h"
-#include "daemon/cluster/etcd_settings.h"
 #include "daemon/cluster/etcd_store.h"
 #include "daemon/cluster/own_address.h"
 #include "daemon/cluster/rank_claim.h"
@@ -32,32 +28,8 @@ namespace optile::cli {
 namespace {
 
 using daemon::RankClaim;
-using LaunchClock = std::chrono::steady_clock;
 
 constexpr const char* kThisMachine = "127.0.0.1";
-
-int give_up(const std::string& message) {
-  std::cerr << "optile: " << message << "\n";
-  return kOwnFailure;
-}
-
-RankClaim::Time launch_time() {
-  return std::chrono::duration_cast<RankClaim::Time>(LaunchClock::now().time_since_epoch());
-}
-
-// Free now; somebody else could still take it before rank 0 does.
-int free_port() {
-  const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!fd.valid() || bind(fd.get(), generic, size) != 0 ||
-      getsockname(fd.get(), generic, &size) != 0) {
-    return 0;
-  }
-  return ntohs(address.sin_port);
-}
 
 // This process's claim, and the loop that it lives in: run by the main thread until the job begins,
 // then by one of its own while the main thread waits for the program.
@@ -184,28 +156,6 @@ class Gathering {
   bool ending_ = false;  // of the loop's thread
 };
 
-std::string job_name(const Options& options) {
-  return options.launch.job.empty() ? usual_job_name(options.command) : options.launch.job;
-}
-
-ChildEnd run_rank(const Options& options, const RankPlace& place) {
-  const RankCommand rank = command_of_rank(options.command, place,
-                                           {options.launch.torchrun, options.launch.max_restarts});
-  std::vector<std::string> command = {own_folder() + "/optile", "run"};
-  if (!options.socket.empty()) command.insert(command.end(), {"--socket", options.socket});
-  command.emplace_back("--");
-  command.insert(command.end(), rank.words.begin(), rank.words.end());
-  Variables variables = rank.variables;
-  // As optile.distributed tells it to the daemon, for `optile cluster plan`.
-  variables["OPTILE_CLUSTER_JOB"] = job_name(options);
-  return run_program(command, Changes{{}, variables});
-}
-
-int end_as(const ChildEnd& end) {
-  if (end.started) end_like(end.wait_status);
-  return end.exit_code;
-}
-
 // Of "auto" makes the job's etcd, which it starts on the job's first node and returns there.
 base::Result<std::unique_ptr<JobEtcd>> join_slurm_job(const Options& options,
                                                       LaunchOptions& launch) {
@@ -248,15 +198,6 @@ RankClaim::Settings make_claim(const Options& options, const LaunchOptions& laun
   return claim;
 }
 
-base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& options) {
-  if (options.etcd.empty()) {
-    return base::invalid(
-        "several nodes agree by way of etcd: --etcd http://HOST:2379, or OPTILE_ETCD in the "
-        "environment, or within a job of Slurm --etcd auto; with --nodes 1 none is needed");
-  }
-  return daemon::read_etcd_settings(options.etcd, options.user_file, options.tls);
-}
-
 }  // namespace
 
 int launch_on_nodes(const Options& options) {
@@ -266,6 +207,8 @@ int launch_on_nodes(const Options& options) {
         "--max-restarts is torchrun's, which takes a Python program alone: PYTHON FILE, "
         "or PYTHON -m MODULE");
   }
+  if (launch.least_nodes > 0) return launch_elastic(options);
+  if (launch.grows) return give_up("--grow is of --nodes MIN:MAX");
   std::unique_ptr<JobEtcd> job_etcd;  // on one node; ends behind all ranks
   if (launch.etcd == kAutomaticEtcd) {
     base::Result<std::unique_ptr<JobEtcd>> started = join_slurm_job(options, launch);
@@ -277,7 +220,9 @@ int launch_on_nodes(const Options& options) {
   }
   const int port = free_port();
   if (port == 0) return give_up("no port is free for the ranks to meet at");
-  if (launch.nodes == 1) return end_as(run_rank(options, {1, 0, kThisMachine, port, kThisMachine}));
+  if (launch.nodes == 1) {
+    return end_as(run_rank(options, {1, 0, kThisMachine, port, kThisMachine}, false));
+  }
   base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
   if (!store.ok()) return give_up(store.message());
   RankClaim::Settings claim = make_claim(options, launch, store.value().endpoints.front());
@@ -294,7 +239,7 @@ int launch_on_nodes(const Options& options) {
   std::cerr << "optile: job " << job << " begins: rank " << place->rank << " of " << place->nodes
             << ", rank 0 at " << place->master_address << ":" << place->master_port << "\n";
   gathering.keep_in_background();
-  const ChildEnd end = run_rank(options, *place);
+  const ChildEnd end = run_rank(options, *place, false);
   gathering.leave();
   if (gathering.lost()) {
     std::cerr << "optile: etcd was not reached while job " << job

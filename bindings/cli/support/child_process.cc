@@ -20,11 +20,15 @@ constexpr int kHandedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGALR
 constexpr int kFromTerminal[] = {SIGINT, SIGQUIT};
 
 volatile pid_t child_pid = 0;
+volatile sig_atomic_t interruption = 0;
 
 // A terminal's Ctrl-C comes from the kernel (si_code > 0) and has reached the child already; the
 // same signal from kill() was meant for the program and only reached us.
 void hand_on(int number, siginfo_t* from, void* /*context*/) {
   const bool from_terminal = (number == SIGINT || number == SIGQUIT) && from->si_code > 0;
+  if (number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP) {
+    interruption = number;
+  }
   if (child_pid > 0 && !from_terminal) kill(child_pid, number);
 }
 
@@ -68,6 +72,8 @@ ChildEnd run_program(const std::vector<std::string>& command, const Changes& cha
   sigset_t before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
+  interruption = 0;
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -76,6 +82,10 @@ ChildEnd run_program(const std::vector<std::string>& command, const Changes& cha
   }
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (changes.ends_with_us) {
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (getppid() != parent) _exit(kOwnFailure);
+    }
     _exit(exec_program(command, changes));
   }
   child_pid = child;
@@ -97,7 +107,13 @@ ChildEnd run_program(const std::vector<std::string>& command, const Changes& cha
     break;
   }
   child_pid = 0;
+  end.interrupted = interruption;
   return end;
+}
+
+bool signal_program(int number) {
+  const pid_t child = child_pid;
+  return child > 0 && kill(child, number) == 0;
 }
 
 void end_like(int wait_status) {

@@ -16,6 +16,7 @@ inline constexpr int kNotFound = 127;
 struct Changes {
   std::vector<std::string> removed;
   Variables set;
+  bool ends_with_us = false;  // of run_program(): SIGTERM where this process is killed
 };
 
 // Never returns when it succeeds; else the exit code, with the reason on stderr.
@@ -27,8 +28,12 @@ struct ChildEnd {
   bool started = false;
   int exit_code = kOwnFailure;  // when it was not started
   int wait_status = 0;
+  int interrupted = 0;  // SIGINT, SIGQUIT, SIGTERM or SIGHUP, whichever reached us last; 0 = none
 };
 ChildEnd run_program(const std::vector<std::string>& command, const Changes& changes);
+
+// From another thread, to the program of run_program(). False: none runs.
+bool signal_program(int number);
 
 // Ends this process as the child ended: same exit code, or the same signal.
 [[noreturn]] void end_like(int wait_status);

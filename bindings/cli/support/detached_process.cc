@@ -48,6 +48,7 @@ void raise_limits() {
     signal(ignorable, SIG_DFL);
   }
   for (const char* name : {"LD_PRELOAD", "OMP_NUM_THREADS"}) unsetenv(name);
+  setenv(kDetached, "1", 1);
   if (bounds == Bounds::kWidest) {
     take_every_processor();
     raise_limits();

@@ -14,6 +14,9 @@ enum class Bounds {
   kWidest,  // all that it may have: every processor of its cpuset, soft limits as the hard ones
 };
 
+// In the environment of what was started so, and of what that starts.
+inline constexpr const char* kDetached = "OPTILE_DETACHED";
+
 // Starts `command`, whose first word is a path, in a session of its own: no terminal, no inherited
 // descriptors, default signals, without the shim and without our OMP_NUM_THREADS, in the folder /.
 // Returns when it is on its way; whether it can be executed nobody learns.

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import unittest
 
-from support.harness import Workspace, finish, wait_until
+from support.harness import Workspace, finish, processes_mentioning, wait_until
 
 # In the environment of all that runs on a host: the test's pid, and in which namespace of pids.
 _OWNER = "NETWORK_TEST_OWNER"
@@ -144,6 +144,11 @@ class Host:
     def kill(self):
         """All that runs there, as if the machine lost its power."""
         self._namespaces.end_processes()
+
+    def running(self, text):
+        """Pids of what runs there with `text` in its command line."""
+        here = self._namespaces.processes()
+        return [pid for pid in processes_mentioning(text) if pid in here]
 
     def stop(self):
         self._namespaces.signal_all(signal.SIGSTOP)

@@ -6,7 +6,8 @@ pipeline_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes 
 long for a layer, in the middle third of the steps. Time is that of a clock which computing alone
 moves. With --stay it ends when its input does. With --lost-rank RANK each rank keeps its part of
 the training, and that rank is killed after half of the steps, unless torchrun has started it again.
-With --output it prints to a file of each rank.
+With --output it prints to a file of each rank. With --wait-step N it prints "waits" before that
+step and goes on when it has read a line.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from played_training import (  # noqa: E402
-    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms)
+    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms, wait_at)
 
 BATCH, WIDTH = 24, 16
 
@@ -82,6 +83,7 @@ def main():
     parser.add_argument("--stay", action="store_true")
     parser.add_argument("--boundaries", type=int, nargs="*")
     parser.add_argument("--lost-rank", type=int)
+    parser.add_argument("--wait-step", type=int)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     parser.add_argument("--model", default="sequential",
@@ -114,6 +116,7 @@ def main():
     first_life = od.steps_done() == 0
     losses, reports = [], []
     for number in range(od.steps_done(), options.steps):
+        wait_at(options.wait_step, number)
         if first_life and rank == options.lost_rank and number == options.steps // 2:
             kill_self()
         slow = options.steps // 3 <= number < 2 * options.steps // 3

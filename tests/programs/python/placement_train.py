@@ -6,7 +6,8 @@ placement_train.py --steps N: so many steps. With --slow-rank RANK --slow-factor
 the middle one of which that rank takes so many times as long; each ends N steps after the
 placement was changed. Time is that of a clock which computing alone moves. With --lost-rank RANK
 each rank keeps its part of the training, and that rank is killed after half of the steps, unless
-torchrun has started it again. With --output it prints to a file of each rank.
+torchrun has started it again. With --output it prints to a file of each rank. With --wait-step N it
+prints "waits" before that step and goes on when it has read a line.
 """
 import argparse
 import json
@@ -22,7 +23,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from played_training import (  # noqa: E402
-    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms)
+    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms, wait_at)
 
 BATCH, WIDTH, CLASSES = 12, 8, 4
 MOST_STEPS = 20_000  # of a phase that waits for a change
@@ -149,6 +150,7 @@ def main():
     parser.add_argument("--placement")
     parser.add_argument("--graph")
     parser.add_argument("--lost-rank", type=int)
+    parser.add_argument("--wait-step", type=int)
     parser.add_argument("--rows", type=int, default=BATCH, help="of the batches, not the example")
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
@@ -175,6 +177,7 @@ def main():
     losses, placements = [], []
     phases = Phases(options)
     while not phases.over:
+        wait_at(options.wait_step, done)
         if first == 0 and rank == options.lost_rank and done == options.steps // 2:
             kill_self()
         CLOCK.factor = phases.factor if rank == options.slow_rank else 1.0

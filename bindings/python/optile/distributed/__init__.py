@@ -171,7 +171,8 @@ class _Training:
         """Collective: all go on from the last step whose state some rank has."""
         if self._keeper is None:
             return
-        found = next(iter(self._keeper.found()), None)
+        # Several ranks with a pipeline or a placement keep layers, in another form.
+        found = next((one for one in self._keeper.found() if "model" in one.state), None)
         mine = found.step if found is not None else 0
         steps = gather_objects(mine) if self.ranks > 1 else [mine]
         last = max(steps)

@@ -1,9 +1,13 @@
 """What a training whose layers are on several ranks needs to go on from: each rank keeps those that
-it trains, and behind a restart they come from whoever has them.
+it trains, and behind a restart they come from whoever has them. Where a machine may be lost, with
+`optile launch --nodes MIN:MAX`, the next rank keeps a copy.
 """
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import torch
@@ -18,6 +22,24 @@ _HELD = "held"  # of a layer: its parameters and buffers
 _STATES = "states"  # and what the optimizer keeps of each parameter
 
 
+def _exchange(mine: Dict[int, Any]) -> Dict[int, Any]:
+    """Collective: to the next rank; returns what the rank before this one has sent."""
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    to, source = (rank + 1) % ranks, (rank - 1) % ranks
+    packed = io.BytesIO()
+    torch.save(mine, packed)
+    sent = torch.frombuffer(bytearray(packed.getvalue()), dtype=torch.uint8)
+    size = torch.tensor([len(sent)])
+    for outgoing, incoming in ((size, torch.empty_like(size)), (sent, None)):
+        if incoming is None:
+            incoming = torch.empty(int(size), dtype=torch.uint8)
+        sending = dist.isend(outgoing, to)
+        dist.recv(incoming, source)
+        sending.wait()
+        size = incoming
+    return torch.load(io.BytesIO(incoming.numpy().tobytes()), weights_only=True)
+
+
 class KeptLayers:
     """`keep`: False, and every training begins with what rank 0 has."""
 
@@ -29,14 +51,20 @@ class KeptLayers:
         self._optimizer = optimizer
         self._stateful = stateful
         self._keeper = StateKeeper(clock, former=True) if keep else None
+        self._copies = os.environ.get("OPTILE_ELASTIC") == "1"
         self._resumed_from: Optional[int] = None
 
     def begin(self) -> int:
         """Collective. Every rank has all layers then, of the step that is returned: the last one of
         which each layer was kept by some rank."""
         found = {one.step: one.state for one in self._keeper.found()} if self._keeper else {}
+        # One rank alone keeps the whole model, in another form.
+        found = {step: state for step, state in found.items() if "layers" in state}
         every = gather_objects({step: list(state["layers"]) for step, state in found.items()})
         step, holders = self._last_whole(every)
+        if step == 0 and any(every) and dist.get_rank() == 0:
+            print("optile: of no step is every layer kept by a rank that is left: the training "
+                  "begins with what the program has loaded", file=sys.stderr)  # fmt: skip
         if step in found:
             self._load(found[step])
         for number, layer in enumerate(self._layers):
@@ -77,13 +105,15 @@ class KeptLayers:
             one.load_state_dict(its_state)
 
     def _state(self, own: Iterable[int]) -> Dict[str, Any]:
-        layers = {}
+        layers: Dict[int, Any] = {}
         for number in own:
             layer = self._layers[number]
             layers[number] = {
                 _HELD: [one.detach() for one in (*layer.parameters(), *layer.buffers())],
                 _STATES: [dict(self._optimizer.state.get(one, {})) for one in layer.parameters()],
             }
+        if self._copies:
+            layers = {**_exchange(layers), **layers}
         groups = [{name: one for name, one in group.items() if name != "params"}
                   for group in self._optimizer.param_groups]  # fmt: skip
         stateful = [one.state_dict() for one in self._stateful]

@@ -1,8 +1,9 @@
 """What a training needs to go on from, kept in memory of this node beside its processes: torchrun
 ends every rank when one is lost, and starts them again.
 
-A file in /dev/shm for each rank of a launch, which is the process that started it, torchrun's. The
-files of launches that have ended are removed by the next one.
+A file in /dev/shm for each rank of a launch: `optile launch`, which outlives torchrun, where it has
+started the program, else the process that did, torchrun's. The files of launches that have ended
+are removed by the next one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ def _started(pid: int) -> Optional[str]:
     except OSError:
         return None
     return text[text.rindex(")") + 2 :].split()[19]
+
+
+def _launch() -> int:
+    """The process beside whose life the files are kept."""
+    launch = os.environ.get("OPTILE_LAUNCH", "")
+    return int(launch) if launch.isdecimal() and _started(int(launch)) else os.getppid()
 
 
 def _folder() -> Path:
@@ -81,18 +88,21 @@ class StateKeeper:
         self.reason = ""
         self._clock = clock
         self._keeps_former = former
+        self._agreed: Optional[int] = None  # as `every`, also of a rank that has failed to keep
         self._began_at = 0
         self._found_steps: Dict[Path, int] = {}
         self._file: Optional[Path] = None
         atexit.register(self._end)
-        launch = os.getppid()
+        launch = _launch()
         try:
             folder = _folder()
             _remove_ended(folder)
             of_launch = folder / f"{launch}-{_started(launch)}-{_processes()}"
             of_launch.mkdir(mode=0o700, exist_ok=True)
-            # Which of all ranks it is may change from one start to the next.
-            rank = os.environ.get("LOCAL_RANK") or os.environ.get("RANK", "0")
+            # Which of all ranks it is may change from one start to the next; `optile launch` starts
+            # one on a node.
+            alone = "OPTILE_LAUNCH" in os.environ
+            rank = os.environ.get("LOCAL_RANK") or ("0" if alone else os.environ.get("RANK", "0"))
             self._file = of_launch / f"rank{int(rank)}"
         except (OSError, ValueError) as error:
             self.reason = str(error)
@@ -137,25 +147,27 @@ class StateKeeper:
         gather: Callable[[Sequence[float]], List[List[float]]], all_needed: bool = False,
     ) -> None:  # fmt: skip
         """Behind every step. Collective once, by `gather`: how often is decided by the slowest
-        rank. With `all_needed`, nothing is kept where a rank cannot keep its part."""
-        if self.every is not None:
-            if step % self.every == 0:
+        rank. With `all_needed`, nothing is kept where a rank cannot keep its part, and `state()`
+        is called by all ranks at the same steps."""
+        if self._agreed is not None:
+            if step % self._agreed == 0 and (all_needed or self.every is not None):
                 self.keep(step, state())
         elif step - self._began_at == _FIRST_KEPT:
-            took = self.keep(step, state())
+            begin = self._clock()
+            self.keep(step, state())
+            took = self._clock() - begin
             every = gather([took, step_seconds, float(self.kept_step is None)])
             if all_needed and any(one[2] for one in every):
                 self.reason = self.reason or "another rank cannot keep its part"
                 self.forget()
-            elif self.kept_step is not None:
-                slowest = [max(numbers) for numbers in zip(*every)]
-                self.every = steps_between(*slowest[:2])
+                return
+            slowest = [max(numbers) for numbers in zip(*every)]
+            self._agreed = steps_between(*slowest[:2])
+            self.every = self._agreed if self.kept_step is not None else None
 
-    def keep(self, step: int, state: Dict[str, Any]) -> float:
-        """Returns how many seconds it took."""
+    def keep(self, step: int, state: Dict[str, Any]) -> None:
         if self._file is None:
-            return 0.0
-        begin = self._clock()
+            return
         successor = self._file.with_suffix(".new")
         try:
             if shutil.disk_usage(_ROOT).free < _LEAST_ROOM * _bytes(state):
@@ -169,7 +181,6 @@ class StateKeeper:
             self.reason = str(error)
             successor.unlink(missing_ok=True)
             self.forget()
-        return self._clock() - begin
 
     def forget(self) -> None:
         """Nothing is kept from here on."""
