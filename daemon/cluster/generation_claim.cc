@@ -17,6 +17,8 @@ constexpr const char* kReady = "ready";
 constexpr const char* kIn = "in";
 constexpr const char* kEnded = "ended";
 
+constexpr const char* kForgotten = "etcd has not heard of this node for longer than a lease";
+
 std::string range_text(int least, int most) {
   return std::to_string(least) + ":" + std::to_string(most);
 }
@@ -136,10 +138,7 @@ void GenerationClaim::grant_or_keep_alive() {
     } else if (!granting && granted.error().kind == base::ErrorKind::kNotFound) {
       lease_ = {};
       change_.reset();
-      if (!joins_) {
-        view_.state = State::kBroken;
-        view_.message = "etcd has not heard of this node for longer than a lease";
-      }
+      if (!joins_) break_up();
     } else {
       failed(granted.error());
       lease_.keep_alive_due = due_;
@@ -246,15 +245,14 @@ std::optional<Transaction> GenerationClaim::decide(const Members& members) {
   view_.message.clear();
   view_.holders.clear();
   view_.waits = true;
-  if (known && own->second.state == kIn && own->second.generation > view_.generation) {
-    enter(own->second, members);
-    return std::nullopt;
-  }
+  const bool entered =
+      own != members.end() && own->second.state == kIn && own->second.generation > view_.generation;
+  if (entered) enter(own->second, members);
+  // It was stopped, or cut off, when the others began, who may wait at its port.
+  if (entered && !known) break_up();
+  if (entered) return std::nullopt;
   if (refuse(members)) return std::nullopt;
   if (!known || own->second.state == kIn || own->second.port != settings_.port) {
-    if (own != members.end()) {
-      view_.generation = std::max(view_.generation, own->second.generation);
-    }
     Member ready;
     ready.node = settings_.node;
     ready.address = settings_.address;
@@ -303,11 +301,14 @@ void GenerationClaim::enter(const Member& own, const Members& members) {
   came_.clear();
 }
 
+void GenerationClaim::break_up() {
+  view_.state = State::kBroken;
+  view_.message = kForgotten;
+}
+
 std::string GenerationClaim::what_broke(const Members& members) {
   const auto own = members.find(settings_.token);
-  if (own == members.end() || own->second.entry.lease != lease_.id) {
-    return "etcd has not heard of this node for longer than a lease";
-  }
+  if (own == members.end() || own->second.entry.lease != lease_.id) return kForgotten;
   std::map<int, std::string> gone = view_.holders;
   std::vector<std::string> waiting;
   std::string names;

@@ -41,6 +41,18 @@ class Keeping(unittest.TestCase):
         with mock.patch.dict("os.environ", {"LOCAL_RANK": "1"}):
             self.assertEqual([], self.keeper().found())
 
+    def test_finds_what_was_kept_in_the_same_optile_launch(self):
+        launch = {"OPTILE_LAUNCH": str(os.getpid()), "RANK": "2"}
+        with mock.patch.dict("os.environ", launch):
+            self.keeper().keep(7, self.state)
+        self.assertEqual([], self.keeper().found())
+        with mock.patch.dict("os.environ", {**launch, "RANK": "1"}):  # a rank less
+            self.assertEqual([7], [one.step for one in self.keeper().found()])
+        with mock.patch.dict("os.environ", {"OPTILE_LAUNCH": "4194305"}):  # nobody's number
+            self.assertEqual([], self.keeper().found())
+        self.assertEqual(1, len([one for one in self.launches()
+                                 if one.name.startswith(f"{os.getpid()}-")]))
+
     def test_keeps_the_former_state_where_asked(self):
         keeper = kept_state.StateKeeper(lambda: 0.0, former=True)
         for step in (7, 8, 9):

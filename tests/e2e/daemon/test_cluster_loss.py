@@ -20,7 +20,7 @@ PROGRAM = """
 setsid sleep 4242{mark} >/dev/null 2>&1 </dev/null &
 echo $RANK of $WORLD_SIZE
 read line
-exit {code}
+exit 0
 """
 
 
@@ -108,7 +108,7 @@ class LostMachine(NetworkTest):
 
     def test_machine_that_comes_back_starts_no_rank_of_former_generation(self):  # fault: F62
         mark = os.getpid()
-        command = ["/bin/sh", "-c", PROGRAM.format(mark=mark, code=0)]
+        command = ["/bin/sh", "-c", PROGRAM.format(mark=mark)]
         first, *others = self.launch_all("job", "--no-torchrun", command=command)
         for rank, one in enumerate([first, *others]):
             read_until(one, f"{rank} of 3")
@@ -128,7 +128,7 @@ class LostMachine(NetworkTest):
         self.assertEqual({}, self.members_of("job"))
 
 
-class TooFewMachines(EndToEndTest):
+class EndedJobs(EndToEndTest):
     def setUp(self):
         super().setUp()
         if not INSTALLED:
@@ -137,18 +137,21 @@ class TooFewMachines(EndToEndTest):
         self.addCleanup(self.etcd.kill)
         self.space.start_daemon()
 
-    def launch(self, *options, command):
-        return self.space.popen([OPTILE, "launch", "--socket", self.space.socket, "--name", "job",
+    def launch(self, job, *options, command):
+        return self.space.popen([OPTILE, "launch", "--socket", self.space.socket, "--name", job,
                                  "--no-torchrun", *options, "--", *command],
                                 {"OPTILE_ETCD": self.etcd.url})
 
-    def test_fewer_than_least_are_refused_before_and_behind_a_loss(self):  # fault: F61
-        alone = finish(self.launch("--nodes", "2:3", "--wait", 1, command=["true"]))
+    def test_too_few_nodes_and_failing_programs_end_the_job(self):  # fault: F61, F63
+        failing = [self.launch("failing", "--nodes", "1:2", command=["/bin/sh", "-c", "exit 3"])
+                   for _ in range(2)]
+        alone = finish(self.launch("job", "--nodes", "2:3", "--wait", 1, command=["true"]))
         self.assertEqual(125, alone.code, alone)
         self.assertIn("waits for 1 more of at least 2 nodes", alone.stderr)
         self.assertIn("was not begun within 1 seconds", alone.stderr)
-        command = ["/bin/sh", "-c", PROGRAM.format(mark=os.getpid(), code=0)]
-        launches = [self.launch("--nodes", "2:2", "--wait", 3, command=command) for _ in range(2)]
+        command = ["/bin/sh", "-c", PROGRAM.format(mark=os.getpid())]
+        launches = [self.launch("job", "--nodes", "2:2", "--wait", 3, command=command)
+                    for _ in range(2)]
         for one in launches:
             one.stdout.readline()
         launches[0].kill()
@@ -158,12 +161,7 @@ class TooFewMachines(EndToEndTest):
         self.assertIn("is gone: generation 1 ends here", ended.stderr)
         self.assertIn("was not begun within 3 seconds: waits for 1 more of at least 2 nodes",
                       ended.stderr)
-        self.assertEqual({}, self.etcd.keys(f"optile/{USER}/jobs/"))
-
-    def test_failure_of_the_program_is_the_jobs(self):  # fault: F63
-        command = ["/bin/sh", "-c", "exit 3"]
-        ended = [finish(one) for one in [self.launch("--nodes", "1:2", command=command)
-                                         for _ in range(2)]]
+        ended = [finish(one) for one in failing]
         self.assertEqual([3, 3], [one.code for one in ended], ended)
         self.assertEqual({}, self.etcd.keys(f"optile/{USER}/jobs/"))
 

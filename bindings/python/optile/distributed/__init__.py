@@ -43,6 +43,7 @@ from .delayed_updates import delayed_updates
 from .hybrid import (
     Choice, Chooser, Epochs, HybridTraining, check_hybrid, chosen_training,
 )  # fmt: skip
+from .kept_layers import resume_alone
 from .kept_state import StateKeeper
 from .layers import Clock, LossFunction
 from .moves import Broadcast
@@ -76,10 +77,11 @@ class _Training:
 
     def __init__(
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        clock: Clock, keep: bool, stateful: Sequence[Any],
+        clock: Clock, keep: bool, stateful: Sequence[Any], layers: Sequence[torch.nn.Module] = (),
     ) -> None:  # fmt: skip
         self._clock = clock
         self._stateful = stateful
+        self._layers = layers  # of a pipeline that has one rank now
         self.optimizer = optimizer
         self.loss_fn = loss_fn
         self.model = self._plain_model = model
@@ -171,8 +173,14 @@ class _Training:
         """Collective: all go on from the last step whose state some rank has."""
         if self._keeper is None:
             return
-        # Several ranks with a pipeline or a placement keep layers, in another form.
-        found = next((one for one in self._keeper.found() if "model" in one.state), None)
+        kept = self._keeper.found()
+        # Several ranks with a pipeline or a placement keep layers.
+        found = next((one for one in kept if "model" in one.state), None)
+        if self.ranks == 1 and kept and found is None:
+            last = resume_alone(kept, self._layers, self.optimizer, self._stateful)
+            self.steps, self._resumed_from = last, last or None
+            self._keeper.begin_at(last)
+            return
         mine = found.step if found is not None else 0
         steps = gather_objects(mine) if self.ranks > 1 else [mine]
         last = max(steps)
@@ -255,10 +263,10 @@ def _pipeline(
 
     ranks = dist.get_world_size() if dist.is_initialized() else 1
     ranks = replicas.ranks if replicas is not None else ranks
-    count = len(layers.layers_of(model))
-    pipeline.check_example(example, schedule, boundaries, ranks, count)
+    its_layers = layers.layers_of(model)
+    pipeline.check_example(example, schedule, boundaries, ranks, len(its_layers))
     if ranks == 1:
-        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
+        return _Training(model, optimizer, loss_fn, clock, keep, stateful, its_layers)
     _check_models_agree(model)
     return pipeline.PipelineTraining(
         model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,

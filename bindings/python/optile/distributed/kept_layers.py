@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import torch
 import torch.distributed as dist
 
-from .kept_state import StateKeeper
+from .kept_state import Kept, StateKeeper
 from .layers import Clock
 from .moves import Broadcast, Layer, pass_layer
 from .ranks import gather_numbers, gather_objects
@@ -24,20 +24,63 @@ _STATES = "states"  # and what the optimizer keeps of each parameter
 
 def _exchange(mine: Dict[int, Any]) -> Dict[int, Any]:
     """Collective: to the next rank; returns what the rank before this one has sent."""
-    ranks, rank = dist.get_world_size(), dist.get_rank()
-    to, source = (rank + 1) % ranks, (rank - 1) % ranks
     packed = io.BytesIO()
     torch.save(mine, packed)
     sent = torch.frombuffer(bytearray(packed.getvalue()), dtype=torch.uint8)
-    size = torch.tensor([len(sent)])
-    for outgoing, incoming in ((size, torch.empty_like(size)), (sent, None)):
-        if incoming is None:
-            incoming = torch.empty(int(size), dtype=torch.uint8)
-        sending = dist.isend(outgoing, to)
-        dist.recv(incoming, source)
-        sending.wait()
-        size = incoming
-    return torch.load(io.BytesIO(incoming.numpy().tobytes()), weights_only=True)
+    size = _pass_on(torch.tensor([len(sent)]), torch.empty(1, dtype=torch.int64))
+    received = _pass_on(sent, torch.empty(int(size), dtype=torch.uint8))
+    return torch.load(io.BytesIO(received.numpy().tobytes()), weights_only=True)
+
+
+def _pass_on(sent: torch.Tensor, received: torch.Tensor) -> torch.Tensor:
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    sending = dist.isend(sent, (rank + 1) % ranks)
+    dist.recv(received, (rank - 1) % ranks)
+    sending.wait()
+    return received
+
+
+def _load_layers(
+    layers: Sequence[Layer], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
+) -> None:
+    for number, kept in state["layers"].items():
+        layer = layers[number]
+        with torch.no_grad():
+            for tensor, value in zip((*layer.parameters(), *layer.buffers()), kept[_HELD]):
+                tensor.copy_(value)
+        for parameter, one in zip(layer.parameters(), kept[_STATES]):
+            if one:
+                optimizer.state[parameter] = one
+    torch.set_rng_state(state["random"])
+
+
+def _load_common(
+    optimizer: torch.optim.Optimizer, stateful: Sequence[Any], common: Mapping[str, Any]
+) -> None:
+    for group, kept in zip(optimizer.param_groups, common["groups"]):
+        group.update(kept)
+    for one, its_state in zip(stateful, common["stateful"]):
+        one.load_state_dict(its_state)
+
+
+def _say_lost() -> None:
+    print("optile: of no step is every layer kept by a rank that is left, in a form for this number"
+          " of ranks: the training begins with what the program has loaded", file=sys.stderr)  # fmt: skip
+
+
+def resume_alone(
+    every: Sequence[Kept], layers: Sequence[Layer], optimizer: torch.optim.Optimizer,
+    stateful: Sequence[Any],
+) -> int:  # fmt: skip
+    """One rank that is left of several, whose layers these are: the step from which it goes on;
+    0: it has not all of them."""
+    for kept in every:
+        if len(layers) > 0 and len(kept.state["layers"]) == len(layers):
+            _load_layers(layers, optimizer, kept.state)
+            _load_common(optimizer, stateful, kept.state["common"])
+            return kept.step
+    _say_lost()
+    return 0
 
 
 class KeptLayers:
@@ -59,14 +102,13 @@ class KeptLayers:
         which each layer was kept by some rank."""
         found = {one.step: one.state for one in self._keeper.found()} if self._keeper else {}
         # One rank alone keeps the whole model, in another form.
-        found = {step: state for step, state in found.items() if "layers" in state}
-        every = gather_objects({step: list(state["layers"]) for step, state in found.items()})
+        every = gather_objects({step: list(state.get("layers", ()))
+                                for step, state in found.items()})  # fmt: skip
         step, holders = self._last_whole(every)
         if step == 0 and any(every) and dist.get_rank() == 0:
-            print("optile: of no step is every layer kept by a rank that is left: the training "
-                  "begins with what the program has loaded", file=sys.stderr)  # fmt: skip
+            _say_lost()
         if step in found:
-            self._load(found[step])
+            _load_layers(self._layers, self._optimizer, found[step])
         for number, layer in enumerate(self._layers):
             pass_layer(layer, self._optimizer, Broadcast(holders.get(number, 0)))
         if step > 0:
@@ -84,25 +126,10 @@ class KeptLayers:
                 return step, holders
         return 0, {}
 
-    def _load(self, state: Dict[str, Any]) -> None:
-        for number, kept in state["layers"].items():
-            layer = self._layers[number]
-            with torch.no_grad():
-                held = (*layer.parameters(), *layer.buffers())
-                for tensor, value in zip(held, kept[_HELD]):
-                    tensor.copy_(value)
-            for parameter, one in zip(layer.parameters(), kept[_STATES]):
-                if one:
-                    self._optimizer.state[parameter] = one
-        torch.set_rng_state(state["random"])
-
     def _load_common(self, state: Optional[Dict[str, Any]], source: int) -> None:
         """Collective: what all ranks have alike."""
         common = Broadcast(source).pass_object(state["common"] if state else None)
-        for group, kept in zip(self._optimizer.param_groups, common["groups"]):
-            group.update(kept)
-        for one, its_state in zip(self._stateful, common["stateful"]):
-            one.load_state_dict(its_state)
+        _load_common(self._optimizer, self._stateful, common)
 
     def _state(self, own: Iterable[int]) -> Dict[str, Any]:
         layers: Dict[int, Any] = {}
