@@ -61,7 +61,8 @@ def main(arguments: List[str]) -> int:
         if all("predicted_seconds" in one for one in found[by]):
             predicted = [one["predicted_seconds"] for one in found[by]]
             line += f"; predicted, of measured {ratios.times_as_fast(predicted, seconds[by])}"
-        print(line)
+        used = ratios.geometric_mean([one["processor_seconds"] for one in found[by]])
+        print(f"{line}; processor time of rank 0's step {used * 1e3:.4g} ms")
     print(f"n = {options.rounds}; splits found:")
     for one in found["found"]:
         print("  " + " ".join(f"{name}:{split}" for name, split in one["splits"].items()))
