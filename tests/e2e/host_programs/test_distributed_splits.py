@@ -26,12 +26,19 @@ class DistributedSplits(DistributedTest):
         return path
 
     def assignment(self, splits):
-        path = self.space.dir / "assignment.json"
+        path = self.space.dir / f"assignment{splits[0]}.json"
         path.write_text(json.dumps({"objective": "strategy", "assignment": splits}))
         return path
 
-    def assert_trains_as(self, alone, ranks, *options):
-        reports = self.reports(ranks, *options)
+    def runs(self, ranks, *runs, options=()):
+        """Of each run what every rank reports."""
+        reports = self.reports(ranks, "--runs", *(f"{name}:{file}" for name, file in runs),
+                               *options)
+        self.shown = reports[0]["shown"]
+        return list(zip(*(one["runs"] for one in reports)))
+
+    def assert_trained_as(self, alone, reports):
+        """Returns what rank 0 reports."""
         for report in reports:
             for what in ("losses", "weights", "buffers"):
                 self.assert_close(alone[what], report[what])
@@ -40,29 +47,31 @@ class DistributedSplits(DistributedTest):
             self.assertEqual(reports[0]["splits"], report["splits"])
             # The program's own random numbers are as in one process, and on every rank.
             self.assertEqual(alone["drawn"], report["drawn"])
-        return reports
+        return reports[0]
 
-    def test_two_ranks_train_as_one_process_by_sgd(self):
-        alone, = self.reports(1)
-        rows, _ = self.assert_trains_as(alone, 2, "--splits", self.assignment([0] * LAYERS))
-        self.assertEqual({"n=2"}, set(rows["splits"].values()))
-        self.assertEqual(alone["sizes"], rows["sizes"])
-        self.assertGreater(rows["predicted_seconds"], 0)
+    def test_ranks_train_as_one_process(self):
+        (sgd,), (adam,) = self.runs(1, ("sgd", ""), ("adam", ""))
         # What the command says of VGG-16: convolutions by rows, from the last block on by channels.
         network = self.answer("network", "--network", "vgg16", "--devices", "2")
-        mixed = self.assert_trains_as(alone, 2, "--splits", network)
-        self.assertEqual({"n=2", "c=2"}, set(mixed[0]["splits"].values()))
+        by_rows, mixed, by_channels = self.runs(
+            2, ("sgd", self.assignment([0] * LAYERS)), ("sgd", network),
+            ("adam", self.assignment([1] * (LAYERS - 1) + [0])))
+        rows = self.assert_trained_as(sgd, by_rows)
+        self.assertEqual({"n=2"}, set(rows["splits"].values()))
+        self.assertEqual(sgd["sizes"], rows["sizes"])
+        self.assertGreater(rows["predicted_seconds"], 0)
+        found = self.assert_trained_as(sgd, mixed)
+        self.assertEqual({"n=2", "c=2"}, set(found["splits"].values()))
         for report in mixed:
-            self.assertLess(sum(report["sizes"]), sum(alone["sizes"]))
-
-    def test_ranks_train_as_one_process_by_adam(self):
-        alone, = self.reports(1, "--optimizer", "adam")
-        channels = self.assert_trains_as(alone, 2, "--optimizer", "adam", "--splits",
-                                         self.assignment([1] * (LAYERS - 1) + [0]))
-        self.assertEqual(["c=2"] * (LAYERS - 1) + ["n=2"], list(channels[0]["splits"].values()))
+            self.assertLess(sum(report["sizes"]), sum(sgd["sizes"]))
+        channels = self.assert_trained_as(adam, by_channels)
+        self.assertEqual(["c=2"] * (LAYERS - 1) + ["n=2"], list(channels["splits"].values()))
         # Every weight is on one rank, and nowhere else.
-        for whole, one, other in zip(alone["sizes"], *(of["sizes"] for of in channels)):
+        for whole, one, other in zip(adam["sizes"], *(of["sizes"] for of in by_channels)):
             self.assertEqual(whole, one + other)
+        self.check_four_ranks(adam)
+
+    def check_four_ranks(self, alone):
         # By c=2 alone two of four ranks have the same part.
         every = itertools.cycle([{"n": 4}, {"n": 2, "c": 2}, {"c": 2}, {"c": 4}])
         network = self.answer("network", "--network", "vgg16", "--devices", "4")
@@ -70,24 +79,26 @@ class DistributedSplits(DistributedTest):
         for layer, degrees in zip(told["layers"], every):
             layer["degrees"] = degrees
         network.write_text(json.dumps(told))
-        four = self.assert_trains_as(alone, 4, "--optimizer", "adam", "--splits", network)
-        self.assertEqual({"n=4", "n=2,c=2", "c=2", "c=4"}, set(four[0]["splits"].values()))
+        reports, = self.runs(4, ("adam", network))
+        four = self.assert_trained_as(alone, reports)
+        self.assertEqual({"n=4", "n=2,c=2", "c=2", "c=4"}, set(four["splits"].values()))
 
     def test_found_splits_are_those_of_the_command(self):
         graph = self.space.dir / "graph.json"
-        alone, = self.reports(1, "--model", "branches")
+        (alone,), = self.runs(1, ("sgd", ""), options=("--model", "branches"))
         self.space.start_daemon()
-        found = self.assert_trains_as(alone, 2, "--model", "branches", "--graph", graph,
-                                      "--socket", self.space.socket)[0]
-        self.assertIn("job splits_train.py: splits of layers", found["shown"])
-        self.assertIn(f"{100 * found['parameter_parts'][1]:.1f} % of the weights", found["shown"])
+        reports, = self.runs(2, ("sgd", ""), options=(
+            "--model", "branches", "--graph", graph, "--socket", self.space.socket))
+        found = self.assert_trained_as(alone, reports)
+        self.assertIn("job splits_train.py: splits of layers", self.shown)
+        self.assertIn(f"{100 * found['parameter_parts'][1]:.1f} % of the weights", self.shown)
+        # Statistics of a batch are of all its rows: such layers are divided by channels alone.
+        self.assertEqual("c=2", found["splits"]["blocks.0.norm"])
         answer = self.answer("strategy", "--graph", graph)
         self.assertAlmostEqual(found["predicted_seconds"],
                                json.loads(answer.read_text())["cost"] / 1e9, delta=1e-6)
-        again = self.assert_trains_as(alone, 2, "--model", "branches", "--splits", answer)[0]
-        self.assertEqual(found["splits"], again["splits"])
-        # Statistics of a batch are of all its rows: such layers are divided by channels alone.
-        self.assertEqual("c=2", found["splits"]["blocks.0.norm"])
+        reports, = self.runs(2, ("sgd", answer), options=("--model", "branches"))
+        self.assertEqual(found["splits"], self.assert_trained_as(alone, reports)["splits"])
 
     def test_what_cannot_be_run_is_refused(self):
         for said in self.reports(2, "--refusals", self.space.dir):

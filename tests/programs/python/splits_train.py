@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Trains a network whose layers optile.distributed divides over ranks by rows or by channels.
+"""Trains networks whose layers optile.distributed divides over ranks by rows or by channels.
 Prints losses, the report and what was trained, as JSON.
 
-splits_train.py --steps N [--splits FILE]: so many steps, with the model gathered and divided again
-in their middle. With --graph FILE it writes there what was measured. With --socket PATH it tells the
-daemon there of its plan, and prints what `optile cluster plan` shows then. With --refusals it prints what
-is said of models and options that cannot be run.
+splits_train.py --steps N --runs OPTIMIZER:[FILE]...: one training after the other, each of so many
+steps, by the splits of the file, with the model gathered and divided again in their middle. With
+--graph FILE it writes there what was measured. With --socket PATH it tells the daemon there of its
+plan, and prints what `optile cluster plan` shows then. With --refusals it prints what is said of
+models and options that cannot be run.
 """
 import argparse
 import json
@@ -139,23 +140,9 @@ def refusals(folder, rank):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=24)
-    parser.add_argument("--optimizer", choices=("adam", "sgd"), default="sgd")
-    parser.add_argument("--model", choices=("vgg16", "branches"), default="vgg16")
-    parser.add_argument("--splits")
-    parser.add_argument("--graph")
-    parser.add_argument("--socket")
-    parser.add_argument("--refusals", type=pathlib.Path)
-    options = parser.parse_args()
-    rank = int(os.environ.get("RANK", "0"))
-    torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float64)
+def trained(options, rank, optimizer_name, splits):
+    """From the beginning: what a training gives."""
     torch.manual_seed(1)
-    if options.refusals:
-        report(refusals(options.refusals, rank), None)
-        return
     model = thin_vgg16() if options.model == "vgg16" else Branches()
     data = torch.randn(4, ROWS, 3, SIDE, SIDE)
     target = torch.randint(0, CLASSES, (4, ROWS))
@@ -163,10 +150,8 @@ def main():
         # What all begin with is rank 0's.
         with torch.no_grad():
             next(model.parameters()).zero_()
-    optimizer = made_optimizer(options.optimizer, model)
-    if options.socket:
-        os.environ["OPTILE_SOCKET"] = options.socket
-    prepare(model, optimizer, data[0], target[0], options.splits)
+    optimizer = made_optimizer(optimizer_name, model)
+    prepare(model, optimizer, data[0], target[0], splits or None)
     if options.graph and rank == 0:
         od.save_graph(options.graph)
     losses = []
@@ -174,17 +159,38 @@ def main():
         if step == options.steps // 2:
             od.gather_model()
         losses.append(float(od.step(data[step % 4], target[step % 4])))
+    sizes = [one.numel() for one in model.parameters()]
+    od.gather_model()
+    return {
+        "losses": losses, **od.report(), "sizes": sizes, "drawn": float(torch.rand(())),
+        "weights": norms(model.parameters()), "buffers": norms(model.buffers()),
+        "states": state_norms(optimizer, model),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--runs", nargs="*", default=["sgd:"])
+    parser.add_argument("--model", choices=("vgg16", "branches"), default="vgg16")
+    parser.add_argument("--graph")
+    parser.add_argument("--socket")
+    parser.add_argument("--refusals", type=pathlib.Path)
+    options = parser.parse_args()
+    rank = int(os.environ.get("RANK", "0"))
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    if options.refusals:
+        report(refusals(options.refusals, rank), None)
+        return
+    if options.socket:
+        os.environ["OPTILE_SOCKET"] = options.socket
+    runs = [trained(options, rank, *run.split(":", 1)) for run in options.runs]
     shown = ""
     if options.socket:
         shown = subprocess.run(["optile", "cluster", "plan"], capture_output=True, text=True,
                                check=True).stdout
-    sizes = [one.numel() for one in model.parameters()]
-    od.gather_model()
-    report({
-        "losses": losses, **od.report(), "sizes": sizes, "shown": shown, "drawn": float(torch.rand(())),
-        "weights": norms(model.parameters()), "buffers": norms(model.buffers()),
-        "states": state_norms(optimizer, model),
-    }, None)
+    report({"runs": runs, "shown": shown}, None)
 
 
 if __name__ == "__main__":
