@@ -254,11 +254,7 @@ def _pipeline(
     clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
     keep: bool, stateful: Sequence[Any], replicas: Optional[Replicas] = None,
 ) -> _Prepared:  # fmt: skip
-    if importlib.util.find_spec("torch.distributed.pipelining") is None:
-        raise RuntimeError(
-            f"a pipeline needs torch.distributed.pipelining, which PyTorch {torch.__version__} has "
-            "not; 2.13 was tried"
-        )
+    _check_version("pipeline")
     from . import layers, pipeline
 
     ranks = dist.get_world_size() if dist.is_initialized() else 1
@@ -279,10 +275,7 @@ def _placed(
     clock: Clock, placement: Optional[str], keep: bool, stateful: Sequence[Any],
     replicas: Optional[Replicas] = None,
 ) -> _Prepared:  # fmt: skip
-    if _version() < (2, 0):
-        raise RuntimeError(
-            f"a placement needs PyTorch 2.0, and this is {torch.__version__}; 2.13 was tried"
-        )
+    _check_version("placement")
     from . import placed
 
     if not dist.is_initialized() or dist.get_world_size() == 1:
@@ -302,6 +295,7 @@ def _hybrid(
 ) -> HybridTraining:  # fmt: skip
     ranks = dist.get_world_size() if dist.is_initialized() else 1
     check_hybrid(model_plan, model_ranks, ranks, boundaries, placement, keep)
+    _check_version(model_plan)
 
     def made(ranks_of_model: int) -> Any:
         if ranks_of_model == 1:
@@ -331,8 +325,7 @@ def _split(
 ) -> _Prepared:  # fmt: skip
     if keep:
         raise ValueError('keep=True is not built for plan="splits": checkpoint by gather_model()')
-    if _version() < (2, 1):
-        raise RuntimeError(f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried")
+    _check_version("splits")
     from . import split_training
 
     split_training.check_optimizer(optimizer)
@@ -342,8 +335,19 @@ def _split(
     return split_training.SplitTraining(model, optimizer, loss_fn, example, clock, splits)
 
 
-def _version() -> Tuple[int, ...]:
-    return tuple(int(one) for one in torch.__version__.split("+")[0].split(".")[:2])
+def _check_version(plan: str) -> None:
+    version = tuple(int(one) for one in torch.__version__.split("+")[0].split(".")[:2])
+    if plan == "pipeline" and importlib.util.find_spec("torch.distributed.pipelining") is None:
+        raise RuntimeError(
+            f"a pipeline needs torch.distributed.pipelining, which PyTorch {torch.__version__} has "
+            "not; 2.13 was tried"
+        )
+    if plan == "placement" and version < (2, 0):
+        raise RuntimeError(
+            f"a placement needs PyTorch 2.0, and this is {torch.__version__}; 2.13 was tried"
+        )
+    if plan == "splits" and version < (2, 1):
+        raise RuntimeError(f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried")
 
 
 def prepare(
