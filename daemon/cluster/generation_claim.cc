@@ -99,6 +99,7 @@ void GenerationClaim::join_next(int port) {
   joins_ = true;
   settings_.port = port;
   view_.state = State::kGathering;
+  view_.message.clear();
   view_.waits = true;
   due_ = Time(0);
 }
@@ -138,7 +139,10 @@ void GenerationClaim::grant_or_keep_alive() {
     } else if (!granting && granted.error().kind == base::ErrorKind::kNotFound) {
       lease_ = {};
       change_.reset();
-      if (!joins_) break_up();
+      if (!joins_) {
+        view_.state = State::kBroken;
+        view_.message = kForgotten;
+      }
     } else {
       failed(granted.error());
       lease_.keep_alive_due = due_;
@@ -248,8 +252,11 @@ std::optional<Transaction> GenerationClaim::decide(const Members& members) {
   const bool entered =
       own != members.end() && own->second.state == kIn && own->second.generation > view_.generation;
   if (entered) enter(own->second, members);
-  // It was stopped, or cut off, when the others began, who may wait at its port.
-  if (entered && !known) break_up();
+  if (entered && !known) {
+    // It was stopped, or cut off, when the others began, who may wait at its port.
+    view_.state = State::kBroken;
+    view_.message = kForgotten;
+  }
   if (entered) return std::nullopt;
   if (refuse(members)) return std::nullopt;
   if (!known || own->second.state == kIn || own->second.port != settings_.port) {
@@ -299,11 +306,6 @@ void GenerationClaim::enter(const Member& own, const Members& members) {
     if (one.state == kIn && one.generation == own.generation) view_.holders[one.rank] = one.node;
   }
   came_.clear();
-}
-
-void GenerationClaim::break_up() {
-  view_.state = State::kBroken;
-  view_.message = kForgotten;
 }
 
 std::string GenerationClaim::what_broke(const Members& members) {

@@ -101,7 +101,6 @@ class GenerationClaim {
   std::optional<Transaction> end_for_others(const Members& members);
   bool refuse(const Members& members);
   void enter(const Member& own, const Members& members);
-  void break_up();
   // "" = nothing has.
   std::string what_broke(const Members& members);
 

@@ -65,7 +65,8 @@ def _load_common(
 
 def _say_lost() -> None:
     print("optile: of no step is every layer kept by a rank that is left, in a form for this number"
-          " of ranks: the training begins with what the program has loaded", file=sys.stderr)  # fmt: skip
+          " of ranks: the training begins with what the program has loaded",
+          file=sys.stderr)  # fmt: skip
 
 
 def resume_alone(
