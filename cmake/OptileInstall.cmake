@@ -30,7 +30,6 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/batches.py
               bindings/python/optile/distributed/changes.py
               bindings/python/optile/distributed/delayed_updates.py
-              bindings/python/optile/distributed/hybrid.py
               bindings/python/optile/distributed/kept_layers.py
               bindings/python/optile/distributed/kept_state.py
               bindings/python/optile/distributed/layers.py
@@ -46,18 +45,23 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/replicas.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/speeds.py
-              bindings/python/optile/distributed/speedups.py
-              bindings/python/optile/distributed/split_answers.py
-              bindings/python/optile/distributed/split_layers.py
-              bindings/python/optile/distributed/split_measures.py
-              bindings/python/optile/distributed/split_runs.py
-              bindings/python/optile/distributed/split_training.py
-              bindings/python/optile/distributed/splits.py
               bindings/python/optile/distributed/stages.py
               bindings/python/optile/distributed/step_units.py
               bindings/python/optile/distributed/traced.py
               bindings/python/optile/distributed/unit_runs.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed")
+install(FILES bindings/python/optile/distributed/hybrids/__init__.py
+              bindings/python/optile/distributed/hybrids/speedups.py
+              bindings/python/optile/distributed/hybrids/training.py
+        DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed/hybrids")
+install(FILES bindings/python/optile/distributed/splits/__init__.py
+              bindings/python/optile/distributed/splits/answers.py
+              bindings/python/optile/distributed/splits/layers.py
+              bindings/python/optile/distributed/splits/measures.py
+              bindings/python/optile/distributed/splits/runs.py
+              bindings/python/optile/distributed/splits/splits.py
+              bindings/python/optile/distributed/splits/training.py
+        DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed/splits")
 install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/reference/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")

@@ -1,5 +1,5 @@
 """How layers are divided over ranks, what goes where for it, and what the command is asked
-(bindings/python/optile/distributed/splits.py, split_answers.py)."""
+(bindings/python/optile/distributed/splits/splits.py, answers.py)."""
 import itertools
 import random
 import unittest

@@ -40,7 +40,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .batches import length_of, rows_of
 from .changes import WindowMedians
 from .delayed_updates import delayed_updates
-from .hybrid import (
+from .hybrids.training import (
     Choice, Chooser, Epochs, HybridTraining, check_hybrid, chosen_training,
 )  # fmt: skip
 from .kept_layers import resume_alone
@@ -52,7 +52,7 @@ from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
 from .shares import ShareController, Window, divide
-from .speedups import predicted_speedups
+from .hybrids.speedups import predicted_speedups
 
 _PLANS = ("data", "pipeline", "placement", "splits", "hybrid")
 
@@ -326,13 +326,13 @@ def _split(
     if keep:
         raise ValueError('keep=True is not built for plan="splits": checkpoint by gather_model()')
     _check_version("splits")
-    from . import split_training
+    from .splits import training
 
-    split_training.check_optimizer(optimizer)
+    training.check_optimizer(optimizer)
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return _Training(model, optimizer, loss_fn, clock, keep, stateful)
     _check_models_agree(model)
-    return split_training.SplitTraining(model, optimizer, loss_fn, example, clock, splits)
+    return training.SplitTraining(model, optimizer, loss_fn, example, clock, splits)
 
 
 def _check_version(plan: str) -> None:

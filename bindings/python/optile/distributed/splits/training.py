@@ -14,17 +14,17 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from .changes import WindowMedians
-from .layers import Clock, LossFunction
-from .moves import Broadcast, pass_layer
-from .place_command import choose_strategies
-from .plan_record import PlanInForce, SplitsInForce, rank_times
-from .plan_telling import PlanTeller, node_name
-from .ranks import gather_numbers, gather_objects, ranks_unlike_first
-from .split_answers import splits_of
-from .split_layers import find_layers
-from .split_measures import measure_costs
-from .split_runs import DividedTensors, GradientSum, LayerRunner
+from ..changes import WindowMedians
+from ..layers import Clock, LossFunction
+from ..moves import Broadcast, pass_layer
+from ..place_command import choose_strategies
+from ..plan_record import PlanInForce, SplitsInForce, rank_times
+from ..plan_telling import PlanTeller, node_name
+from ..ranks import gather_numbers, gather_objects, ranks_unlike_first
+from .answers import splits_of
+from .layers import find_layers
+from .measures import measure_costs
+from .runs import DividedTensors, GradientSum, LayerRunner
 from .splits import Split, SplitProblem, equal_ranges, parameter_parts
 
 # They treat each element by itself, so that they may be given parts of a weight.

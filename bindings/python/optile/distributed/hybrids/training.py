@@ -16,12 +16,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .batches import length_of
-from .layers import Clock, LossFunction
-from .moves import Broadcast
-from .place_command import find_command
-from .ranks import gather_numbers
-from .replicas import average_over
+from ..batches import length_of
+from ..layers import Clock, LossFunction
+from ..moves import Broadcast
+from ..place_command import find_command
+from ..ranks import gather_numbers
+from ..replicas import average_over
 
 Epochs = Union[None, str, Mapping[int, Optional[float]]]
 

@@ -11,10 +11,10 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .layers import Clock
-from .split_layers import SplitLayers
+from ..layers import Clock
+from ..traced import Node, OperatorRunner
+from .layers import SplitLayers
 from .splits import BATCH, Box, Split, SplitModel, pieces, sharing_ranks
-from .traced import Node, OperatorRunner
 
 _LARGE = 1 << 14  # elements of a gradient that is added up by itself, while others are computed
 

@@ -13,10 +13,10 @@ from torch import nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from .splits import BATCH, ChannelUse, Layer, SplitModel
-from .traced import (
+from ..traced import (
     FirstRun, NotPlaceable, Node, attribute_of, storage_of, tensors_in, trace, with_restored,
 )  # fmt: skip
+from .splits import BATCH, ChannelUse, Layer, SplitModel
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)

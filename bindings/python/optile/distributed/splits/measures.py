@@ -12,14 +12,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .layers import Clock
-from .links import measured_link
-from .ranks import gather_objects
-from .split_layers import SplitLayers
-from .split_runs import LayerRunner, check_no_graph, part_of
+from ..layers import Clock
+from ..links import measured_link
+from ..ranks import gather_objects
+from ..stages import profile_of
+from ..traced import Node, with_restored
+from .layers import SplitLayers
+from .runs import LayerRunner, check_no_graph, part_of
 from .splits import BATCH, Link, Split, SplitCosts, sharing_ranks
-from .stages import profile_of
-from .traced import Node, with_restored
 
 _ROUNDS = 4  # the first one, with other memory, does not count
 _SUMS = 6  # so, too

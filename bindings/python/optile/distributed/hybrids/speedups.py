@@ -9,12 +9,12 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch.distributed as dist
 from torch import nn
 
-from .hybrid import agreed, divisors
-from .layers import Clock, LossFunction, layers_of, warm_up
-from .links import measured_link
-from .place_command import place
-from .replicas import Replicas
-from .stages import StageController, micro_batch_counts
+from ..layers import Clock, LossFunction, layers_of, warm_up
+from ..links import measured_link
+from ..place_command import place
+from ..replicas import Replicas
+from ..stages import StageController, micro_batch_counts
+from .training import agreed, divisors
 
 
 def predicted_speedups(
@@ -51,7 +51,7 @@ def _of_pipelines(
     model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock,
     schedule: str, micro_batches: Optional[int],
 ) -> Dict[int, float]:  # fmt: skip
-    from .pipeline import profiles_of
+    from ..pipeline import profiles_of
 
     x, y = example
     layers = layers_of(model)
@@ -84,10 +84,10 @@ def _of_pipelines(
 def _of_placements(
     model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock
 ) -> Dict[int, float]:
-    from .placed import costs_of, graph_of
-    from .step_units import owners_of, place_file, simulate
-    from .traced import find_units
-    from .unit_runs import measure_units
+    from ..placed import costs_of, graph_of
+    from ..step_units import owners_of, place_file, simulate
+    from ..traced import find_units
+    from ..unit_runs import measure_units
 
     units = find_units(model, example[0])
     graph = graph_of(units)

@@ -1,0 +1,1 @@
+"""Layers that are divided over all ranks, each in its own way."""
