@@ -347,7 +347,9 @@ def _check_version(plan: str) -> None:
             f"a placement needs PyTorch 2.0, and this is {torch.__version__}; 2.13 was tried"
         )
     if plan == "splits" and version < (2, 1):
-        raise RuntimeError(f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried")
+        raise RuntimeError(
+            f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried"
+        )
 
 
 def prepare(

@@ -277,7 +277,7 @@ class SplitProblem:
         return StepEstimate(sum(one[0] for one in nodes), sum(one[1] for one in nodes), transfer)
 
     def file(self) -> Dict[str, Any]:
-        """For `optile place strategy`: costs in nanoseconds; a layer's candidates are strategies."""
+        """For `optile place strategy`: costs in nanoseconds, a layer's splits as strategies."""
 
         def cost(seconds: float) -> int:
             return max(0, round(seconds * _NANOSECONDS))
