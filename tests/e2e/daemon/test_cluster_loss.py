@@ -34,8 +34,7 @@ def kept_by(launch):
     return list(pathlib.Path("/dev/shm").glob(f"optile-state-{os.getuid()}/{launch.pid}-*"))
 
 
-@needs_network
-class LostMachine(NetworkTest):
+class LossTest(NetworkTest):
     """etcd is on the last host, which stays; the first one has rank 0."""
 
     def setUp(self):
@@ -59,6 +58,9 @@ class LostMachine(NetworkTest):
             wait_until(lambda host=host: host.name in self.members_of(job), "its claim")
         return launches
 
+
+@needs_network
+class LostMachine(LossTest):
     def go_on(self, launches, meanwhile=lambda: None):
         """Their programs wait for it."""
         for one in launches:
@@ -106,6 +108,9 @@ class LostMachine(NetworkTest):
         self.train("pipeline_train.py", "--micro-batches", "4", "--layers", "9", "--optimizer",
                    "adam", launch=["--no-torchrun"])
 
+
+@needs_network
+class ReturnedMachine(LossTest):
     def test_machine_that_comes_back_starts_no_rank_of_former_generation(self):  # fault: F62
         mark = os.getpid()
         command = ["/bin/sh", "-c", PROGRAM.format(mark=mark)]
