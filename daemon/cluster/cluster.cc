@@ -67,9 +67,8 @@ base::Status Cluster::join(const ClusterOptions& options) {
   member->store = std::make_unique<EtcdStore>(io_, member->settings);
   member->membership = std::make_unique<Membership>(
       *member->store,
-      Membership::Settings{member->keys, member->node, kMembershipTtl,
-                           [one = member.get()] { return one->survey->measurements(); },
-                           [this] { schedule(); }});
+      Membership::Settings{member->keys, member->node, kMembershipTtl, [this] { schedule(); },
+                           [one = member.get()] { return one->survey->measurements(); }});
   member->plans = std::make_unique<JobPlans>(
       *member->store, JobPlans::Settings{member->keys, member->node.name, member->node.instance,
                                          [this] { schedule(); }});

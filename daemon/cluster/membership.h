@@ -29,8 +29,8 @@ class Membership {
     ClusterKeys keys;
     NodeRecord node;  // its instance is another one in every process
     std::chrono::seconds ttl = kMembershipTtl;
-    std::function<NodeMeasurements()> measured{};  // as the others are told from the next round on
     std::function<void()> answered{};  // after each answer: next_tick() may be earlier now
+    std::function<NodeMeasurements()> measured{};  // as the others are told from the next round on
   };
 
   // The store outlives it.
