@@ -29,7 +29,9 @@ install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
 install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/batches.py
               bindings/python/optile/distributed/changes.py
+              bindings/python/optile/distributed/data_parallel.py
               bindings/python/optile/distributed/delayed_updates.py
+              bindings/python/optile/distributed/job.py
               bindings/python/optile/distributed/kept_layers.py
               bindings/python/optile/distributed/kept_state.py
               bindings/python/optile/distributed/layers.py

@@ -27,32 +27,24 @@ there are ranks for train side by side, each with its part of the batch's rows.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import time
-from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Protocol, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
 
-from .batches import length_of, rows_of
-from .changes import WindowMedians
+from .batches import length_of
+from .data_parallel import DataTraining
 from .delayed_updates import delayed_updates
+from .hybrids.speedups import predicted_speedups
 from .hybrids.training import (
     Choice, Chooser, Epochs, HybridTraining, check_hybrid, chosen_training,
 )  # fmt: skip
-from .kept_layers import resume_alone
-from .kept_state import StateKeeper
+from .job import Job, check_version
 from .layers import Clock, LossFunction
-from .moves import Broadcast
-from .plan_record import PlanInForce, RankTimes
-from .plan_telling import PlanTeller, node_name
-from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
-from .shares import ShareController, Window, divide
-from .hybrids.speedups import predicted_speedups
+from .shares import divide
 
 _PLANS = ("data", "pipeline", "placement", "splits", "hybrid")
 
@@ -61,183 +53,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check_models_agree(model: torch.nn.Module) -> None:
-    described = [(name, tuple(one.shape), str(one.dtype)) for name, one in
-                 model.named_parameters()]  # fmt: skip
-    mine = hashlib.sha256(repr(described).encode()).hexdigest()[:16]
-    if others := ranks_unlike_first(mine):
-        raise RuntimeError(
-            f"rank {dist.get_rank()}: the model of ranks {others} has other parameters than that "
-            "of rank 0; start every rank with the same program and options"
-        )
-
-
-class _Training:
-    """One model of this process, on its rank: all of it, for a share of the rows."""
-
-    def __init__(
-        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        clock: Clock, keep: bool, stateful: Sequence[Any], layers: Sequence[torch.nn.Module] = (),
-    ) -> None:  # fmt: skip
-        self._clock = clock
-        self._stateful = stateful
-        self._layers = layers  # of a pipeline that has one rank now
-        self.optimizer = optimizer
-        self.loss_fn = loss_fn
-        self.model = self._plain_model = model
-        self.ranks = dist.get_world_size() if dist.is_initialized() else 1
-        self.rank = dist.get_rank() if dist.is_initialized() else 0
-        self.controller = ShareController(self.ranks)
-        self.steps = 0
-        self._began = 0.0
-        self._forward_seconds = 0.0
-        self._medians = WindowMedians()
-        self._keeper = StateKeeper(clock) if keep else None
-        self._resumed_from: Optional[int] = None
-        self._last_seconds = 0.0
-        self._resume()
-        if self.ranks == 1:
-            self._teller = PlanTeller([node_name()])
-            self._teller.tell(0, PlanInForce([1.0]), [], [])
-            return
-        _check_models_agree(model)
-        self._teller = PlanTeller(gather_objects(node_name()))
-        self._tell()
-        model.register_forward_pre_hook(self._on_forward)
-        model.register_forward_hook(self._on_forwarded)
-        self.model = DistributedDataParallel(model)
-
-    # Computing is timed where no rank waits for another: inside the forward pass.
-    def _on_forward(self, *_: Any) -> None:
-        self._began = self._clock()
-
-    def _on_forwarded(self, *_: Any) -> None:
-        self._forward_seconds = self._clock() - self._began
-
-    def step(self, x: Any, y: Any) -> torch.Tensor:
-        self._keep()
-        begin = self._clock()
-        self.optimizer.zero_grad(set_to_none=True)
-        if self.ranks == 1:
-            loss = self.loss_fn(self.model(x), y)
-            loss.backward()
-            self.optimizer.step()
-            self.steps += 1
-            self._last_seconds = self._clock() - begin
-            self._note_alone(self._last_seconds)
-            return loss.detach()
-        rows = divide(self.controller.shares, length_of(x))
-        first = sum(rows[: self.rank])
-        mine = rows[self.rank]
-        outputs = self.model(rows_of(x, first, first + mine))
-        loss = self.loss_fn(outputs, rows_of(y, first, first + mine))
-        weight = mine / sum(rows)
-        whole = loss.detach() * weight
-        summed = dist.all_reduce(whole, async_op=True)
-        # What it moves is a mean over ranks.
-        (loss * (weight * self.ranks)).backward()
-        self.optimizer.step()
-        summed.wait()
-        self.steps += 1
-        self._last_seconds = self._clock() - begin
-        self._note(rows, self._last_seconds)
-        return whole
-
-    def _note(self, rows: List[int], seconds: float) -> None:
-        medians = self._medians.add((self._forward_seconds / rows[self.rank], seconds))
-        if medians is None:
-            return
-        every = gather_numbers(medians)
-        row_seconds = [max(one[0], 1e-9) for one in every]
-        window = Window(rows, row_seconds, max(one[1] for one in every))
-        if self.controller.add(window, self.steps):
-            self._medians.begin_plan()
-            self._teller.changed(self.steps)
-        self._tell()
-
-    def _tell(self) -> None:
-        if self.rank == 0:
-            self._teller.tell(self.steps, self.controller.in_force, self.controller.rank_times(),
-                              self.controller.changes)  # fmt: skip
-
-    def _state(self) -> Dict[str, Any]:
-        return {
-            "model": self._plain_model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "stateful": [one.state_dict() for one in self._stateful],
-            "random": torch.get_rng_state(),
-            "shares": list(self.controller.shares),
-        }
-
-    def _resume(self) -> None:
-        """Collective: all go on from the last step whose state some rank has."""
-        if self._keeper is None:
-            return
-        kept = self._keeper.found()
-        # Several ranks with a pipeline or a placement keep layers.
-        found = next((one for one in kept if "model" in one.state), None)
-        if self.ranks == 1 and kept and found is None:
-            last = resume_alone(kept, self._layers, self.optimizer, self._stateful)
-            self.steps, self._resumed_from = last, last or None
-            self._keeper.begin_at(last)
-            return
-        mine = found.step if found is not None else 0
-        steps = gather_objects(mine) if self.ranks > 1 else [mine]
-        last = max(steps)
-        if last == 0:
-            return
-        state = found.state if found is not None and mine == last else None
-        if min(steps) < last:
-            state = Broadcast(steps.index(last)).pass_object(state)
-        assert state is not None
-        self._plain_model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        for one, its_state in zip(self._stateful, state["stateful"]):
-            one.load_state_dict(its_state)
-        if mine == last:
-            torch.set_rng_state(state["random"])
-        if len(state["shares"]) == self.ranks:
-            self.controller.shares = state["shares"]
-        self.steps = self._resumed_from = last
-        self._keeper.begin_at(last)
-
-    def _keep(self) -> None:
-        """As the program has left it behind the last step, its own objects among it."""
-        if self._keeper is not None:
-            gather = gather_numbers if self.ranks > 1 else lambda mine: [list(mine)]
-            self._keeper.keep_where_due(self.steps, self._last_seconds, self._state, gather)
-
-    def _note_alone(self, seconds: float) -> None:
-        medians = self._medians.add((seconds,))
-        if medians is not None:
-            plan = PlanInForce([1.0], measured_seconds=medians[0])
-            self._teller.tell(self.steps, plan, [RankTimes(medians[0], 1.0, medians[0])], [])
-
-    def report(self) -> Dict[str, Any]:
-        return {
-            "rank": self.rank,
-            "steps": self.steps,
-            "shares": list(self.controller.shares),
-            "changes": [vars(one) for one in self.controller.changes],
-            "resumed_from": self._resumed_from,
-            "kept_every": self._keeper.every if self._keeper else None,
-            "not_kept": self._keeper.reason if self._keeper else "",
-        }
-
-    def gather_model(self) -> None:
-        """Every rank has all of it."""
-
-    def tell_choice(self, choice: str) -> None:
-        self._teller.choice = choice
-
-    def save_graph(self, path: str) -> None:
-        raise RuntimeError(
-            'only plan="placement" and plan="splits" on several ranks measure what a graph is made '
-            "of"
-        )
-
-
 class _Prepared(Protocol):
+    model: torch.nn.Module
     steps: int
 
     def step(self, x: Any, y: Any) -> torch.Tensor: ...
@@ -250,106 +67,71 @@ _training: Optional[_Prepared] = None
 
 
 def _pipeline(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
-    keep: bool, stateful: Sequence[Any], replicas: Optional[Replicas] = None,
-) -> _Prepared:  # fmt: skip
-    _check_version("pipeline")
-    from . import layers, pipeline
-
-    ranks = dist.get_world_size() if dist.is_initialized() else 1
-    ranks = replicas.ranks if replicas is not None else ranks
-    its_layers = layers.layers_of(model)
-    pipeline.check_example(example, schedule, boundaries, ranks, len(its_layers))
-    if ranks == 1:
-        return _Training(model, optimizer, loss_fn, clock, keep, stateful, its_layers)
-    _check_models_agree(model)
-    return pipeline.PipelineTraining(
-        model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,
-        stateful, replicas or Replicas(),
-    )  # fmt: skip
-
-
-def _placed(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock, placement: Optional[str], keep: bool, stateful: Sequence[Any],
+    job: Job, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
     replicas: Optional[Replicas] = None,
 ) -> _Prepared:  # fmt: skip
-    _check_version("placement")
+    check_version("pipeline")
+    from . import layers, pipeline
+
+    ranks = replicas.ranks if replicas is not None else job.ranks
+    its_layers = layers.layers_of(job.model)
+    pipeline.check_example(job.example, schedule, boundaries, ranks, len(its_layers))
+    if ranks == 1:
+        return DataTraining(job, its_layers)
+    job.check_models_agree()
+    return pipeline.PipelineTraining(
+        job, micro_batches, schedule, boundaries, replicas or Replicas()
+    )
+
+
+def _placement(
+    job: Job, placement: Optional[str], replicas: Optional[Replicas] = None
+) -> _Prepared:  # fmt: skip
+    check_version("placement")
     from . import placed
 
-    if not dist.is_initialized() or dist.get_world_size() == 1:
-        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
-    _check_models_agree(model)
-    return placed.PlacementTraining(
-        model, optimizer, loss_fn, example, clock, placement, keep, stateful,
-        replicas or Replicas(),
-    )  # fmt: skip
+    if job.ranks == 1:
+        return DataTraining(job)
+    job.check_models_agree()
+    return placed.PlacementTraining(job, placement, replicas or Replicas())
+
+
+def _splits(job: Job, splits: Optional[str]) -> _Prepared:
+    if job.keep:
+        raise ValueError('keep=True is not built for plan="splits": checkpoint by gather_model()')
+    check_version("splits")
+    from .splits import training
+
+    training.check_optimizer(job.optimizer)
+    if job.ranks == 1:
+        return DataTraining(job)
+    job.check_models_agree()
+    return training.SplitTraining(job, splits)
 
 
 def _hybrid(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
+    job: Job, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
     placement: Optional[str], model_ranks: Union[int, str, None], model_plan: str, epochs: Epochs,
-    keep: bool, stateful: Sequence[Any],
-) -> HybridTraining:  # fmt: skip
-    ranks = dist.get_world_size() if dist.is_initialized() else 1
-    check_hybrid(model_plan, model_ranks, ranks, boundaries, placement, keep)
-    _check_version(model_plan)
+) -> _Prepared:  # fmt: skip
+    check_hybrid(model_plan, model_ranks, job.ranks, boundaries, placement, job.keep)
+    check_version(model_plan)
 
     def made(ranks_of_model: int) -> Any:
         if ranks_of_model == 1:
-            return _Training(model, optimizer, loss_fn, clock, keep, stateful)
+            return DataTraining(job)
         replicas = Replicas(ranks_of_model)
         if model_plan == "placement":
-            return _placed(model, optimizer, loss_fn, example, clock, placement, keep, stateful,
-                           replicas)  # fmt: skip
-        return _pipeline(model, optimizer, loss_fn, example, clock, micro_batches, schedule,
-                         boundaries, keep, stateful, replicas)  # fmt: skip
+            return _placement(job, placement, replicas)
+        return _pipeline(job, micro_batches, schedule, boundaries, replicas)
 
-    if ranks == 1:
+    if job.ranks == 1:
         return HybridTraining(made(1), Choice(1, 1, "there is one rank"))
-    _check_models_agree(model)
+    job.check_models_agree()
     if isinstance(model_ranks, int):
-        choice = Choice(model_ranks, ranks // model_ranks, "as given")
-        return HybridTraining(made(model_ranks), choice, length_of(example))
-    predicted = predicted_speedups(model_plan, model, loss_fn, example, clock, schedule,
-                                   micro_batches)  # fmt: skip
-    chooser = Chooser(model, loss_fn, example, clock, predicted, epochs)
-    return chosen_training(chooser, made, length_of(example))
-
-
-def _split(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock, splits: Optional[str], keep: bool, stateful: Sequence[Any],
-) -> _Prepared:  # fmt: skip
-    if keep:
-        raise ValueError('keep=True is not built for plan="splits": checkpoint by gather_model()')
-    _check_version("splits")
-    from .splits import training
-
-    training.check_optimizer(optimizer)
-    if not dist.is_initialized() or dist.get_world_size() == 1:
-        return _Training(model, optimizer, loss_fn, clock, keep, stateful)
-    _check_models_agree(model)
-    return training.SplitTraining(model, optimizer, loss_fn, example, clock, splits)
-
-
-def _check_version(plan: str) -> None:
-    version = tuple(int(one) for one in torch.__version__.split("+")[0].split(".")[:2])
-    if plan == "pipeline" and importlib.util.find_spec("torch.distributed.pipelining") is None:
-        raise RuntimeError(
-            f"a pipeline needs torch.distributed.pipelining, which PyTorch {torch.__version__} has "
-            "not; 2.13 was tried"
-        )
-    if plan == "placement" and version < (2, 0):
-        raise RuntimeError(
-            f"a placement needs PyTorch 2.0, and this is {torch.__version__}; 2.13 was tried"
-        )
-    if plan == "splits" and version < (2, 1):
-        raise RuntimeError(
-            f"splits need PyTorch 2.1, and this is {torch.__version__}; 2.13 was tried"
-        )
+        choice = Choice(model_ranks, job.ranks // model_ranks, "as given")
+        return HybridTraining(made(model_ranks), choice, length_of(job.example))
+    predicted = predicted_speedups(model_plan, job, schedule, micro_batches)
+    return chosen_training(Chooser(job, predicted, epochs), made, length_of(job.example))
 
 
 def prepare(
@@ -399,30 +181,21 @@ def prepare(
         raise ValueError(f"a plan is one of {', '.join(_PLANS)}, and not {plan!r}")
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
-    if plan == "hybrid":
-        _training = _hybrid(
-            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries,
-            placement, model_ranks, model_plan, epochs, keep, stateful,
-        )  # fmt: skip
-        return _training.model, optimizer
-    if plan == "splits":
-        _training = _split(model, optimizer, loss_fn, example, clock, splits, keep, stateful)
-        return model, optimizer
-    if plan == "placement":
-        _training = _placed(
-            model, optimizer, loss_fn, example, clock, placement, keep, stateful
-        )
-        return model, optimizer
+    job = Job(model, optimizer, loss_fn, example, clock, keep, stateful)
     if plan == "pipeline":
-        _training = _pipeline(
-            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries, keep,
-            stateful,
-        )  # fmt: skip
-        return model, optimizer
-    training = _Training(model, optimizer, loss_fn, clock, keep, stateful)
-    divide(training.controller.shares, length_of(example))
-    _training = training
-    return training.model, optimizer
+        _training = _pipeline(job, micro_batches, schedule, boundaries)
+    elif plan == "placement":
+        _training = _placement(job, placement)
+    elif plan == "splits":
+        _training = _splits(job, splits)
+    elif plan == "hybrid":
+        _training = _hybrid(job, micro_batches, schedule, boundaries, placement, model_ranks,
+                            model_plan, epochs)  # fmt: skip
+    else:
+        training = DataTraining(job)
+        divide(training.controller.shares, length_of(example))
+        _training = training
+    return _training.model, optimizer
 
 
 def _prepared() -> _Prepared:

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import torch
 import torch.distributed as dist
 
+from .job import Job
 from .kept_state import Kept, StateKeeper
-from .layers import Clock
 from .moves import Broadcast, Layer, pass_layer
 from .ranks import gather_numbers, gather_objects
 
@@ -85,16 +85,13 @@ def resume_alone(
 
 
 class KeptLayers:
-    """`keep`: False, and every training begins with what rank 0 has."""
+    """Where the job keeps nothing, every training begins with what rank 0 has."""
 
-    def __init__(
-        self, layers: Sequence[Layer], optimizer: torch.optim.Optimizer, stateful: Sequence[Any],
-        clock: Clock, keep: bool,
-    ) -> None:  # fmt: skip
+    def __init__(self, layers: Sequence[Layer], job: Job) -> None:
         self._layers = layers
-        self._optimizer = optimizer
-        self._stateful = stateful
-        self._keeper = StateKeeper(clock, former=True) if keep else None
+        self._optimizer = job.optimizer
+        self._stateful = job.stateful
+        self._keeper = StateKeeper(job.clock, former=True) if job.keep else None
         self._copies = os.environ.get("OPTILE_ELASTIC") == "1"
         self._resumed_from: Optional[int] = None
 

@@ -15,6 +15,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
 from .changes import WindowMedians
+from .job import Job
 from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .links import measured_link
@@ -24,7 +25,7 @@ from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
 from .stages import (
-    SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
+    SCHEDULES, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
 
 
@@ -89,31 +90,30 @@ class PipelineTraining:
     plan: it is decided by the slowest rank at each place."""
 
     def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        example: Tuple[torch.Tensor, torch.Tensor], clock: Clock, micro_batches: Optional[int],
-        schedule: str, boundaries: Optional[Sequence[int]], keep: bool, stateful: Sequence[Any],
-        replicas: Replicas,
+        self, job: Job, micro_batches: Optional[int], schedule: str,
+        boundaries: Optional[Sequence[int]], replicas: Replicas,
     ) -> None:  # fmt: skip
-        """`example`: of one replica."""
-        self.model = model
-        self._optimizer = optimizer
-        self._loss_fn = loss_fn
-        self._clock = clock
+        """The job's example is of one replica."""
+        x, y = job.example
+        self.model = model = job.model
+        self._optimizer = job.optimizer
+        self._loss_fn = job.loss_fn
+        self._clock = job.clock
         self._schedule_name = schedule
         self._replicas = replicas
         self._rank, self._ranks = replicas.rank, replicas.ranks
         self._layers = layers_of(model)
-        self._rows = len(example[0])
+        self._rows = len(x)
         self._medians = WindowMedians()
         self._last_seconds = 0.0
         counts = self._counts(micro_batches)
         given = None if boundaries is None else tuple(boundaries)
         _check_options_agree((schedule, counts, given, self._rows))
-        self._kept = KeptLayers(self._layers, optimizer, stateful, clock, keep)
+        self._kept = KeptLayers(self._layers, job)
         self.steps = self._kept.begin()
-        x, y = example
         warm_ups = {
-            count: warm_up(model, loss_fn, x[: len(x) // count], y[: len(y) // count], clock)
+            count: warm_up(model, job.loss_fn, x[: len(x) // count], y[: len(y) // count],
+                           job.clock)
             for count in counts
         }
         self._layouts = {count: one.inputs for count, one in warm_ups.items()}
@@ -125,7 +125,7 @@ class PipelineTraining:
         own = self._own_layers()
         for number, layer in enumerate(self._layers):
             if number not in own:
-                forget_layer(layer, optimizer)
+                forget_layer(layer, job.optimizer)
         self._teller = PlanTeller(gather_objects(node_name()))
         self._build()
         self._tell([], None)

@@ -11,9 +11,9 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.distributed as dist
-from torch import nn
 
 from .changes import WindowMedians
+from .job import Job
 from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction
 from .links import measured_link
@@ -193,27 +193,23 @@ class PlacementTraining:
     """One model of all ranks of a replica, of which each runs some operators. All replicas have the
     same plan: it is decided by the slowest rank at each place."""
 
-    def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        example: Tuple[Any, Any], clock: Clock, placement: Optional[str], keep: bool,
-        stateful: Sequence[Any], replicas: Replicas,
-    ) -> None:  # fmt: skip
-        """`example`: of one replica."""
-        self.model = model
-        self._optimizer = optimizer
-        self._loss_fn = loss_fn
-        self._clock = clock
+    def __init__(self, job: Job, placement: Optional[str], replicas: Replicas) -> None:
+        """The job's example is of one replica."""
+        self.model = job.model
+        self._optimizer = job.optimizer
+        self._loss_fn = job.loss_fn
+        self._clock = job.clock
         self._replicas = replicas
         self._rank, self._ranks = replicas.rank, replicas.ranks
-        self._units = find_units(model, example[0])
+        self._units = find_units(job.model, job.example[0])
         self._graph = graph_of(self._units)
-        self._shapes = _shapes_of(example)
+        self._shapes = _shapes_of(job.example)
         self._check_ranks_agree(placement)
         self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
-        self._kept = KeptLayers(self._held, optimizer, stateful, clock, keep)
+        self._kept = KeptLayers(self._held, job)
         self.steps = self._kept.begin()
         self._nodes = gather_objects(node_name())
-        costs = self._measured(model, example)
+        costs = self._measured(job)
         elements = [sum(one.numel() for one in held.parameters()) for held in self._held]
         self.controller = PlacementController(
             self._graph, costs, elements, self._first_placement(costs, placement),
@@ -227,7 +223,7 @@ class PlacementTraining:
         self._tell([], None)
         for unit, held in enumerate(self._held):
             if unit not in self._own:
-                forget_layer(held, optimizer)
+                forget_layer(held, job.optimizer)
 
     def _check_ranks_agree(self, placement: Optional[str]) -> None:
         described = ([[node.name for node in unit] for unit in self._units.units],
@@ -240,9 +236,9 @@ class PlacementTraining:
                 "with the same program and options"
             )
 
-    def _measured(self, model: nn.Module, example: Tuple[Any, Any]) -> UnitCosts:
+    def _measured(self, job: Job) -> UnitCosts:
         """Collective: what all ranks measured."""
-        profile = measure_units(model, self._units, self._loss_fn, *example, self._clock)
+        profile = measure_units(job.model, self._units, job.loss_fn, *job.example, job.clock)
         self._loss_dtype = profile.loss_dtype
         return costs_of(self._graph, profile, self._replicas, self._clock)
 

@@ -4,12 +4,10 @@ hybrid, by the same simulated steps by which those ranks would divide it.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
-import torch.distributed as dist
-from torch import nn
-
-from ..layers import Clock, LossFunction, layers_of, warm_up
+from ..job import Job
+from ..layers import layers_of, warm_up
 from ..links import measured_link
 from ..place_command import place
 from ..replicas import Replicas
@@ -18,18 +16,17 @@ from .training import agreed, divisors
 
 
 def predicted_speedups(
-    model_plan: str, model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any],
-    clock: Clock, schedule: str, micro_batches: Optional[int],
-) -> Dict[int, float]:  # fmt: skip
+    model_plan: str, job: Job, schedule: str, micro_batches: Optional[int]
+) -> Dict[int, float]:
     """Collective. For each divisor of the ranks, from 2 on, by which the model can be divided.
     Raises ValueError where there is none."""
     if model_plan == "placement":
-        found = _of_placements(model, loss_fn, example, clock)
+        found = _of_placements(job)
     else:
-        found = _of_pipelines(model, loss_fn, example, clock, schedule, micro_batches)
+        found = _of_pipelines(job, schedule, micro_batches)
     if not found:
         raise ValueError(
-            f"{dist.get_world_size()} ranks cannot run this model as a {model_plan}, by no divisor "
+            f"{job.ranks} ranks cannot run this model as a {model_plan}, by no divisor "
             'of theirs: take plan="data"'
         )
     return found
@@ -47,21 +44,19 @@ def _counts_of(rows: int, ranks: int, layers: int, micro_batches: Optional[int])
         return []
 
 
-def _of_pipelines(
-    model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock,
-    schedule: str, micro_batches: Optional[int],
-) -> Dict[int, float]:  # fmt: skip
+def _of_pipelines(job: Job, schedule: str, micro_batches: Optional[int]) -> Dict[int, float]:
     from ..pipeline import profiles_of
 
-    x, y = example
-    layers = layers_of(model)
+    x, y = job.example
+    layers = layers_of(job.model)
     elements = [sum(one.numel() for one in layer.parameters()) for layer in layers]
     counts = {
         ranks: _counts_of(len(x), ranks, len(layers), micro_batches)
-        for ranks in divisors(dist.get_world_size())[1:]
+        for ranks in divisors(job.ranks)[1:]
     }
     warm_ups = {
-        count: warm_up(model, loss_fn, x[: len(x) // count], y[: len(y) // count], clock)
+        count: warm_up(job.model, job.loss_fn, x[: len(x) // count], y[: len(y) // count],
+                       job.clock)
         for count in sorted({1, *(one for of_ranks in counts.values() for one in of_ranks)})
     }
     largest = max(one.bytes() for one in warm_ups[1].inputs)
@@ -70,7 +65,7 @@ def _of_pipelines(
         if not its_counts:
             continue
         replicas = Replicas(ranks)
-        link = measured_link(replicas, largest, clock)
+        link = measured_link(replicas, largest, job.clock)
         profiles = profiles_of(warm_ups, link, replicas)
         alone = max(sum(forward) + sum(backward)
                     for forward, backward in zip(profiles[1].forward, profiles[1].backward))
@@ -81,20 +76,18 @@ def _of_pipelines(
     return found
 
 
-def _of_placements(
-    model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock
-) -> Dict[int, float]:
+def _of_placements(job: Job) -> Dict[int, float]:
     from ..placed import costs_of, graph_of
     from ..step_units import owners_of, place_file, simulate
     from ..traced import find_units
     from ..unit_runs import measure_units
 
-    units = find_units(model, example[0])
+    units = find_units(job.model, job.example[0])
     graph = graph_of(units)
-    profile = measure_units(model, units, loss_fn, *example, clock)
+    profile = measure_units(job.model, units, job.loss_fn, *job.example, job.clock)
     found = {}
-    for ranks in divisors(dist.get_world_size())[1:]:
-        costs = costs_of(graph, profile, Replicas(ranks), clock)
+    for ranks in divisors(job.ranks)[1:]:
+        costs = costs_of(graph, profile, Replicas(ranks), job.clock)
         names = [f"rank{rank}" for rank in range(ranks)]
 
         def speedup() -> float:

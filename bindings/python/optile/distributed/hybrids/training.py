@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 
 from ..batches import length_of
-from ..layers import Clock, LossFunction
+from ..job import Job
 from ..moves import Broadcast
 from ..place_command import find_command
 from ..ranks import gather_numbers
@@ -157,9 +157,10 @@ def agreed(decide: Callable[[], Any]) -> Any:
     return decided
 
 
-def _measured(model: nn.Module, clock: Clock, run: Callable[[], Any]) -> float:
+def _measured(job: Job, run: Callable[[], Any]) -> float:
     """Collective: seconds of what all ranks begin at once, on the slowest; it leaves gradients, and
     neither changes buffers nor draws random numbers for good. Gradients are None behind it."""
+    model, clock = job.model, job.clock
     buffers = [(one, one.clone()) for one in model.buffers()]
     seconds = []
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
@@ -176,46 +177,40 @@ def _measured(model: nn.Module, clock: Clock, run: Callable[[], Any]) -> float:
     return max(one for one, in gather_numbers([statistics.median(seconds[1:])]))
 
 
-def step_seconds_by_replicas(
-    model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock
-) -> Dict[int, float]:
+def step_seconds_by_replicas(job: Job) -> Dict[int, float]:
     """Collective. Forward and backward pass of the example on every rank alone, and behind it the
     exchange of all gradients between so many ranks."""
-    ranks = dist.get_world_size()
-    trained = [one for one in model.parameters() if one.requires_grad]
+    ranks = job.ranks
+    x, y = job.example
+    trained = [one for one in job.model.parameters() if one.requires_grad]
     alike = [[one for one in trained if one.dtype == dtype]
              for dtype in dict.fromkeys(one.dtype for one in trained)]  # fmt: skip
     found: Dict[int, float] = {}
     for count in divisors(ranks):
         apart = ranks // count
         groups = [dist.new_group(list(range(first, ranks, apart))) for first in range(apart)]
-        group = groups[dist.get_rank() % apart]
+        group = groups[job.rank % apart]
 
         def run(count: int = count, group: Any = group) -> None:
-            loss_fn(model(example[0]), example[1]).backward()
+            job.loss_fn(job.model(x), y).backward()
             for parameters in alike if count > 1 else ():
                 average_over(parameters, group, count)
 
-        found[count] = _measured(model, clock, run)
+        found[count] = _measured(job, run)
     return found
 
 
 class Chooser:
     """Collective, each of its functions."""
 
-    def __init__(
-        self, model: nn.Module, loss_fn: LossFunction, example: Tuple[Any, Any], clock: Clock,
-        predicted: Mapping[int, float], epochs: Epochs,
-    ) -> None:  # fmt: skip
+    def __init__(self, job: Job, predicted: Mapping[int, float], epochs: Epochs) -> None:
         """`predicted`: how many times as fast so many ranks run one model as one rank does."""
-        self._model = model
-        self._example = example
-        self._clock = clock
+        self._job = job
         self._epochs = epochs
         self._speedups = dict(predicted)
         self._measured: Set[int] = set()
-        self._ranks = dist.get_world_size()
-        seconds = step_seconds_by_replicas(model, loss_fn, example, clock)
+        self._ranks = job.ranks
+        seconds = step_seconds_by_replicas(job)
         self._alone_seconds = seconds[1]
         # Noise alone lets more replicas be faster than one.
         self._efficiencies = {count: min(1.0, seconds[1] / max(one, 1e-12))
@@ -227,9 +222,7 @@ class Chooser:
 
     def measure(self, training: Training, choice: Choice) -> None:
         """Runs the passes of a step, without an update."""
-        seconds = _measured(
-            self._model, self._clock, lambda: training.run_passes(*self._example)
-        )
+        seconds = _measured(self._job, lambda: training.run_passes(*self._job.example))
         self._speedups[choice.model_ranks] = self._alone_seconds / max(seconds, 1e-12)
         self._measured.add(choice.model_ranks)
 
@@ -250,7 +243,7 @@ class Chooser:
         )  # fmt: skip
 
     def _advice(self) -> Tuple[Dict[int, Optional[float]], Dict[str, Any]]:
-        told = epochs_by_replicas(self._epochs, length_of(self._example[0]), self._ranks)
+        told = epochs_by_replicas(self._epochs, length_of(self._job.example[0]), self._ranks)
         return told, advised(self._ranks, self._speedups, self._efficiencies, told)
 
 

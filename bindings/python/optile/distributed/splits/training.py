@@ -7,15 +7,14 @@ from __future__ import annotations
 import json
 import pathlib
 import statistics
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
-from torch import nn
 from torch.utils._pytree import tree_map
 
 from ..changes import WindowMedians
-from ..layers import Clock, LossFunction
+from ..job import Job
 from ..moves import Broadcast, pass_layer
 from ..place_command import choose_strategies
 from ..plan_record import PlanInForce, SplitsInForce, rank_times
@@ -61,15 +60,13 @@ class _OwnRandomNumbers:
 class SplitTraining:
     """One model of all ranks, of whose layers each rank computes parts."""
 
-    def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
-        example: Tuple[Any, Any], clock: Clock, splits: Optional[str],
-    ) -> None:  # fmt: skip
-        self._optimizer = optimizer
-        self._loss_fn = loss_fn
-        self._clock = clock
-        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
-        x, y = example
+    def __init__(self, job: Job, splits: Optional[str]) -> None:
+        self.model = model = job.model
+        self._optimizer = optimizer = job.optimizer
+        self._loss_fn = job.loss_fn
+        self._clock = clock = job.clock
+        self._rank, self._ranks = job.rank, job.ranks
+        x, y = job.example
         self._layers = find_layers(model, x, self._ranks)
         self._shape = tuple(x.shape)
         self._own_rows = equal_ranges(len(x), self._ranks)[self._rank]
