@@ -15,6 +15,7 @@ from torch import nn
 from ..layers import Clock
 from ..links import measured_link
 from ..ranks import gather_objects
+from ..replicas import Replicas
 from ..stages import profile_of
 from ..traced import Node, with_restored
 from .layers import SplitLayers
@@ -163,7 +164,7 @@ def measure_costs(
     compute = _compute_seconds(times, layers)
     passed = max(one.cell_bytes * model.rows * one.channels * one.scale for one in model.layers)
     held = max(one.elements * one.element_bytes for one in model.layers)
-    link = measured_link(rank, model.ranks, _size(passed), clock)
+    link = measured_link(Replicas(), _size(passed), clock)
     every = gather_objects((link, _update_seconds(optimizer, clock)))
     return SplitCosts(
         compute,
