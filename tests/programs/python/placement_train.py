@@ -84,6 +84,7 @@ class Network(nn.Module):
         self.register_buffer("mask", torch.ones(width))
         self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
         self.counting = Counting()
+        self.unused = nn.Linear(2, 2)
         self.head = nn.Linear(2 * width, CLASSES)
 
     def forward(self, x):
@@ -164,7 +165,8 @@ def main():
     if rank > 0:
         # What all begin with is rank 0's.
         with torch.no_grad():
-            next(model.parameters()).zero_()
+            for one in model.parameters():
+                one.zero_()
     optimizer = made_optimizer(options.optimizer, model)
     for group in optimizer.param_groups:
         group["lr"] /= 100  # many steps, in which rounding may not grow

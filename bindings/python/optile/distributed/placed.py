@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from .changes import WindowMedians
 from .job import Job
@@ -26,7 +27,7 @@ from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
 from .stages import StageSeconds, Window
 from .step_units import Link, UnitCosts, UnitGraph, Value, owners_of, place_file
-from .traced import Node, TracedUnits, find_units, tensors_in
+from .traced import HeldTensors, Node, TracedUnits, find_units, tensors_in
 from .unit_runs import PartRun, UnitProfile, UnitRunner, measure_units
 
 
@@ -208,6 +209,7 @@ class PlacementTraining:
         self._held = [self._units.held_by(unit) for unit in range(len(self._units.units))]
         self._kept = KeptLayers(self._held, job)
         self.steps = self._kept.begin()
+        pass_layer(self._unused(job.model), job.optimizer, Broadcast(0))
         self._nodes = gather_objects(node_name())
         costs = self._measured(job)
         elements = [sum(one.numel() for one in held.parameters()) for held in self._held]
@@ -235,6 +237,15 @@ class PlacementTraining:
                 "another size, than rank 0, or only some were given a placement; start every rank "
                 "with the same program and options"
             )
+
+    def _unused(self, model: nn.Module) -> HeldTensors:
+        """What no operator reads: no rank trains it, and every rank has rank 0's."""
+        read = {id(one) for held in self._held for one in (*held.parameters(), *held.buffers())}
+        unused = HeldTensors()
+        for one in (*model.parameters(), *model.buffers()):
+            if id(one) not in read:
+                unused.add(one)
+        return unused
 
     def _measured(self, job: Job) -> UnitCosts:
         """Collective: what all ranks measured."""
