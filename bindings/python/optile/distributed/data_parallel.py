@@ -4,7 +4,7 @@ DistributedDataParallel moves the gradients.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -15,6 +15,7 @@ from .changes import WindowMedians
 from .job import Job
 from .kept_layers import resume_alone
 from .kept_state import StateKeeper
+from .layers import with_restored
 from .moves import Broadcast
 from .plan_record import PlanInForce, RankTimes
 from .plan_telling import PlanTeller, node_name
@@ -50,9 +51,33 @@ class DataTraining:
         job.check_models_agree()
         self._teller = PlanTeller(gather_objects(node_name()))
         self._tell()
+        unused = self._has_unused(job)
         job.model.register_forward_pre_hook(self._on_forward)
         job.model.register_forward_hook(self._on_forwarded)
-        self.model = DistributedDataParallel(job.model)
+        self.model = DistributedDataParallel(job.model, find_unused_parameters=unused)
+
+    def _has_unused(self, job: Job) -> bool:
+        """Collective: whether a pass of the example leaves some parameter without a gradient, which
+        DistributedDataParallel has to look for in each step then. The model is as before."""
+        x, y = self._own_rows(*job.example)
+        trained = [one for one in job.model.parameters() if one.requires_grad]
+
+        def run() -> bool:
+            loss = job.loss_fn(job.model(x), y)
+            gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+            return any(one is None for one in gradients)
+
+        try:
+            found = bool(with_restored(job.model.buffers(), run))
+        except RuntimeError:  # as of checkpoints that are no part of such a pass
+            found = False
+        return any(gather_objects(found))
+
+    def _own_rows(self, x: Any, y: Any) -> Tuple[Any, Any]:
+        rows = divide(self.controller.shares, length_of(x))
+        first = sum(rows[: self.rank])
+        end = first + rows[self.rank]
+        return rows_of(x, first, end), rows_of(y, first, end)
 
     # Computing is timed where no rank waits for another: inside the forward pass.
     def _on_forward(self, *_: Any) -> None:
@@ -74,11 +99,9 @@ class DataTraining:
             self._note_alone(self._last_seconds)
             return loss.detach()
         rows = divide(self.controller.shares, length_of(x))
-        first = sum(rows[: self.rank])
-        mine = rows[self.rank]
-        outputs = self.model(rows_of(x, first, first + mine))
-        loss = self.loss_fn(outputs, rows_of(y, first, first + mine))
-        weight = mine / sum(rows)
+        own_x, own_y = self._own_rows(x, y)
+        loss = self.loss_fn(self.model(own_x), own_y)
+        weight = rows[self.rank] / sum(rows)
         whole = loss.detach() * weight
         summed = dist.all_reduce(whole, async_op=True)
         # What it moves is a mean over ranks.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -117,21 +117,32 @@ class _Round:
         return output.detach().requires_grad_(output.requires_grad)
 
 
+def with_restored(buffers: Iterable[torch.Tensor], run: Callable[[], Any]) -> Any:
+    """What the run gives; these buffers and random numbers are afterwards as before."""
+    copies = [(one, one.clone()) for one in buffers]
+    try:
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            return run()
+    finally:
+        with torch.no_grad():
+            for one, before in copies:
+                one.copy_(before)
+
+
 def warm_up(
     model: nn.Module, loss_fn: LossFunction, x: torch.Tensor, y: torch.Tensor, clock: Clock
 ) -> WarmUp:
     """Runs every layer on these rows a few times. Parameters, their gradients, buffers and random
     numbers are as before."""
     layers = layers_of(model)
-    buffers = {name: one.clone() for name, one in model.named_buffers()}
     rounds = []
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+
+    def run() -> None:
         for _ in range(_ROUNDS):
             rounds.append(_Round(layers, loss_fn, clock))
             rounds[-1].run(x, y)
-    with torch.no_grad():
-        for name, one in model.named_buffers():
-            one.copy_(buffers[name])
+
+    with_restored(model.buffers(), run)
     return WarmUp(
         profile_of([one.forward for one in rounds[1:]]),
         profile_of([one.backward for one in rounds[1:]]),

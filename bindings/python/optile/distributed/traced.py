@@ -15,7 +15,7 @@ import torch.fx
 from torch import nn
 from torch.utils._pytree import tree_flatten, tree_map
 
-from .layers import TensorLayout
+from .layers import TensorLayout, with_restored
 
 Node = torch.fx.Node
 
@@ -410,18 +410,6 @@ def _passed(units: Sequence[Sequence[Node]], run: FirstRun) -> List[PassedTensor
                 layout = TensorLayout(tuple(one.shape), one.dtype, one.requires_grad)
                 passed.append(PassedTensor(node, layout, readers))
     return passed
-
-
-def with_restored(buffers: Iterable[torch.Tensor], run: Callable[[], Any]) -> Any:
-    """What the run gives; these buffers and random numbers are afterwards as before."""
-    copies = [(one, one.clone()) for one in buffers]
-    try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            return run()
-    finally:
-        with torch.no_grad():
-            for one, before in copies:
-                one.copy_(before)
 
 
 def find_units(model: nn.Module, x: Any) -> TracedUnits:

@@ -10,9 +10,9 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 import torch
 from torch import nn
 
-from .layers import Clock, LossFunction
+from .layers import Clock, LossFunction, with_restored
 from .stages import profile_of
-from .traced import Node, OperatorRunner, TracedUnits, with_restored
+from .traced import Node, OperatorRunner, TracedUnits
 
 _ROUNDS = 4  # of a warm-up; the first one, with other memory, does not count
 

@@ -18,6 +18,7 @@ from torch import nn
 
 from ..batches import length_of
 from ..job import Job
+from ..layers import with_restored
 from ..moves import Broadcast
 from ..place_command import find_command
 from ..ranks import gather_numbers
@@ -160,20 +161,18 @@ def agreed(decide: Callable[[], Any]) -> Any:
 def _measured(job: Job, run: Callable[[], Any]) -> float:
     """Collective: seconds of what all ranks begin at once, on the slowest; it leaves gradients, and
     neither changes buffers nor draws random numbers for good. Gradients are None behind it."""
-    model, clock = job.model, job.clock
-    buffers = [(one, one.clone()) for one in model.buffers()]
     seconds = []
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+
+    def run_rounds() -> None:
         for _ in range(_ROUNDS):
-            model.zero_grad(set_to_none=True)
+            job.model.zero_grad(set_to_none=True)
             dist.barrier()
-            begin = clock()
+            begin = job.clock()
             run()
-            seconds.append(clock() - begin)
-    model.zero_grad(set_to_none=True)
-    with torch.no_grad():
-        for buffer, before in buffers:
-            buffer.copy_(before)
+            seconds.append(job.clock() - begin)
+
+    with_restored(job.model.buffers(), run_rounds)
+    job.model.zero_grad(set_to_none=True)
     return max(one for one, in gather_numbers([statistics.median(seconds[1:])]))
 
 

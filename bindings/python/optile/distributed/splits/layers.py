@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
+from ..layers import with_restored
 from ..traced import (
-    FirstRun, NotPlaceable, Node, attribute_of, storage_of, tensors_in, trace, with_restored,
+    FirstRun, NotPlaceable, Node, attribute_of, storage_of, tensors_in, trace,
 )  # fmt: skip
 from .splits import BATCH, ChannelUse, Layer, SplitModel
 

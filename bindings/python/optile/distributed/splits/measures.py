@@ -12,12 +12,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from ..layers import Clock
+from ..layers import Clock, with_restored
 from ..links import measured_link
 from ..ranks import gather_objects
 from ..replicas import Replicas
 from ..stages import profile_of
-from ..traced import Node, with_restored
+from ..traced import Node
 from .layers import SplitLayers
 from .runs import LayerRunner, check_no_graph, part_of
 from .splits import BATCH, Link, Split, SplitCosts, sharing_ranks
