@@ -7,23 +7,18 @@ JSON, on rank 0.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import pathlib
-import statistics
 import sys
-import time
-from typing import Any, Dict
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(BENCH / "workloads"), str(BENCH.parent / "bindings" / "python")]
 
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from inception_v3 import Branches, InceptionV3, Unit, chain, pooled  # noqa: E402
+from timed_rank import ddp_step, print_medians  # noqa: E402
 
 CLASSES = 10
 
@@ -51,10 +46,6 @@ def model_of(options: argparse.Namespace) -> nn.Module:
     return nn.Sequential(Unit(3, options.channels, 3), *blocks, head(options.channels))
 
 
-def report_of(by: str) -> Dict[str, Any]:
-    return od.report() if by == "placement" else {}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("alone", "ddp", "placement"), required=True)
@@ -72,36 +63,15 @@ def main() -> None:
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    plan = "placement" if options.by == "placement" else "data"
+    loss_fn = nn.functional.cross_entropy
     if options.by == "ddp":
-        # Rows as they are divided at the start.
-        dist.init_process_group("gloo")
-        model = nn.parallel.DistributedDataParallel(model)
-        rows = slice(dist.get_rank(), None, ranks)
-        x, y = x[rows], y[rows]
-    else:
-        model, optimizer = od.prepare(
-            model, optimizer, nn.functional.cross_entropy, (x, y), plan=plan
-        )
-
-    def step() -> torch.Tensor:
-        if options.by != "ddp":
-            return od.step(x, y)
-        optimizer.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    seconds = []
-    for _ in range(options.steps):
-        begin = time.perf_counter()
-        loss = step()
-        seconds.append(time.perf_counter() - begin)
-    if int(os.environ.get("RANK", "0")) == 0:
-        median = statistics.median(seconds[-options.timed :])
-        print(json.dumps({"seconds": median, "loss": float(loss), **report_of(options.by)}))
+        step = ddp_step(model, optimizer, loss_fn, x, y)
+        print_medians(step, options.steps, options.timed, dict)
+        return
+    plan = "placement" if options.by == "placement" else "data"
+    od.prepare(model, optimizer, loss_fn, (x, y), plan=plan)
+    report = od.report if options.by == "placement" else dict
+    print_medians(lambda: od.step(x, y), options.steps, options.timed, report)
 
 
 if __name__ == "__main__":

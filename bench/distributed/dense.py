@@ -6,21 +6,17 @@ optile.distributed. Prints the median seconds of the later steps, as JSON, on ra
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
 
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from timed_rank import ddp_step, print_medians  # noqa: E402
 
 
 def main() -> None:
@@ -34,8 +30,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    dist.init_process_group("gloo")
+    ranks = int(os.environ["WORLD_SIZE"])
     layers = []
     for _ in range(options.layers):
         layers += [nn.Linear(options.width, options.width), nn.ReLU()]
@@ -45,29 +40,11 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loss_fn = nn.functional.mse_loss
     if options.by == "optile":
-        model, optimizer = od.prepare(model, optimizer, loss_fn, (x, y))
-        step = od.step
-    else:
-        part = options.batch // ranks
-        mine = slice(rank * part, (rank + 1) * part)
-        model = DistributedDataParallel(model)
-
-        def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            optimizer.zero_grad(set_to_none=True)
-            loss = loss_fn(model(x[mine]), y[mine])
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-    seconds = []
-    for _ in range(options.steps):
-        begin = time.perf_counter()
-        loss = step(x, y)
-        seconds.append(time.perf_counter() - begin)
-    if rank == 0:
-        report = od.report() if options.by == "optile" else {"shares": [1 / ranks] * ranks}
-        median = statistics.median(seconds[-options.timed :])
-        print(json.dumps({"seconds": median, "loss": float(loss), **report}))
+        od.prepare(model, optimizer, loss_fn, (x, y))
+        print_medians(lambda: od.step(x, y), options.steps, options.timed, od.report)
+        return
+    step = ddp_step(model, optimizer, loss_fn, x, y)
+    print_medians(step, options.steps, options.timed, lambda: {"shares": [1 / ranks] * ranks})
 
 
 if __name__ == "__main__":

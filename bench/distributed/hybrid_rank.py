@@ -6,22 +6,17 @@ as a hybrid of optile.distributed. Prints the median seconds of the later steps,
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import sys
-import time
-from typing import Any, Dict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
 
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from timed_rank import ddp_step, print_medians  # noqa: E402
 
 LOSS = nn.functional.mse_loss
 
@@ -38,29 +33,19 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    dist.init_process_group("gloo")
+    ranks = int(os.environ["WORLD_SIZE"])
     layers = [
         nn.Sequential(nn.Linear(options.width, options.width), nn.ReLU())
         for _ in range(options.layers)
     ]
-    model: nn.Module = nn.Sequential(*layers)
+    model = nn.Sequential(*layers)
     x, y = (torch.randn(options.batch, options.width) for _ in range(2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    step = od.step
-    told: Dict[str, Any] = {}
     if options.by == "ddp":
-        part = options.batch // ranks
-        mine = slice(rank * part, (rank + 1) * part)
-        model = DistributedDataParallel(model)
-
-        def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            optimizer.zero_grad(set_to_none=True)
-            loss = LOSS(model(x[mine]), y[mine])
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-    elif options.by == "pipeline":
+        step = ddp_step(model, optimizer, LOSS, x, y)
+        print_medians(step, options.steps, options.timed, dict)
+        return
+    if options.by == "pipeline":
         od.prepare(model, optimizer, LOSS, (x, y), plan="pipeline")
     else:
         # By the mini-batch of a replica, of which "auto" does not know how many there will be.
@@ -72,15 +57,7 @@ def main() -> None:
         )  # fmt: skip
         rows = part * od.report()["replicas"]
         x, y = x[:rows], y[:rows]
-    seconds = []
-    for _ in range(options.steps):
-        begin = time.perf_counter()
-        loss = step(x, y)
-        seconds.append(time.perf_counter() - begin)
-    if rank == 0:
-        told = od.report() if options.by != "ddp" else {}
-        median = statistics.median(seconds[-options.timed :])
-        print(json.dumps({"seconds": median, "rows": len(x), "loss": float(loss), **told}))
+    print_medians(lambda: od.step(x, y), options.steps, options.timed, od.report)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,8 @@ those of optile.distributed. Prints the median seconds of the later steps, as JS
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
-import statistics
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
 
@@ -18,6 +15,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from timed_rank import print_medians  # noqa: E402
 
 
 def main() -> None:
@@ -46,15 +44,7 @@ def main() -> None:
         micro_batches=options.micro_batches, schedule=options.schedule,
         boundaries=options.boundaries,
     )  # fmt: skip
-    seconds = []
-    for _ in range(options.steps):
-        begin = time.perf_counter()
-        loss = od.step(x, y)
-        seconds.append(time.perf_counter() - begin)
-    report = od.report()
-    if report["rank"] == 0:
-        median = statistics.median(seconds[-options.timed :])
-        print(json.dumps({"seconds": median, "loss": float(loss), **report}))
+    print_medians(lambda: od.step(x, y), options.steps, options.timed, od.report)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,17 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import sys
 import tempfile
-import time
 from typing import Any, Dict, List
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
 
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
+from timed_rank import ddp_step, print_medians  # noqa: E402
 
 BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))  # channels, and how many convolutions
 HALVINGS = len(BLOCKS)
@@ -72,47 +70,23 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    model: nn.Module = vgg16(options.size)
+    model = vgg16(options.size)
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    loss_fn = nn.functional.cross_entropy
     if options.by == "ddp":
-        dist.init_process_group("gloo")
-        model = nn.parallel.DistributedDataParallel(model)
-        rows = slice(dist.get_rank(), None, ranks)
-        x, y = x[rows], y[rows]
-    else:
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            if options.by in CHOSEN:
-                json.dump(chosen_splits(options.by, model, ranks), file)
-                file.flush()
-            model, optimizer = od.prepare(
-                model, optimizer, nn.functional.cross_entropy, (x, y), plan="splits",
-                splits=file.name if options.by in CHOSEN else None,
-            )  # fmt: skip
-
-    def step() -> torch.Tensor:
-        if options.by != "ddp":
-            return od.step(x, y)
-        optimizer.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    seconds, processor = [], []
-    for _ in range(options.steps):
-        begin, began = time.perf_counter(), time.process_time()
-        loss = step()
-        seconds.append(time.perf_counter() - begin)
-        processor.append(time.process_time() - began)
-    if int(os.environ.get("RANK", "0")) == 0:
-        median = statistics.median(seconds[-options.timed :])
-        report = od.report() if options.by != "ddp" else {}
-        used = statistics.median(processor[-options.timed :])
-        told = {"seconds": median, "processor_seconds": used, "loss": float(loss)}
-        print(json.dumps({**told, **report}))
+        step = ddp_step(model, optimizer, loss_fn, x, y)
+        print_medians(step, options.steps, options.timed, dict)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        if options.by in CHOSEN:
+            json.dump(chosen_splits(options.by, model, ranks), file)
+            file.flush()
+        splits = file.name if options.by in CHOSEN else None
+        od.prepare(model, optimizer, loss_fn, (x, y), plan="splits", splits=splits)
+    print_medians(lambda: od.step(x, y), options.steps, options.timed, od.report)
 
 
 if __name__ == "__main__":
