@@ -173,6 +173,17 @@ class Adaptation(unittest.TestCase):
                 world.run(steps)
                 self.assertTrue(world.controller.plan.is_divided)
 
+    def test_one_rank_alone_waits_for_a_search_that_runs(self):
+        world = World(2)
+        world.unforeseen = 36.0
+        add = world.controller.add
+        world.controller.add = lambda *args: add(*args, searching=True)
+        world.run(100)
+        self.assertTrue(world.controller.plan.is_divided)
+        world.controller.add = add
+        world.run(40)
+        self.assertFalse(world.controller.plan.is_divided)
+
     def test_given_placement_stays(self):
         world = World(2)
         controller = placements.PlacementController(

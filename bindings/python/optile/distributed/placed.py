@@ -326,15 +326,18 @@ class PlacementTraining:
         if medians is None:
             return
         answer = self._search.take() if self._search is not None else None
-        every = gather_numbers([*medians, float(answer is not None)])
-        found = None
-        if every[0][4]:
+        searches = self._search is not None and (
+            not self._search.idle or self.controller.wants_search
+        )
+        every = gather_numbers([*medians, float(answer is not None), float(searches)])
+        found, searching = None, every[0][5] > 0
+        if every[0][4] > 0:
             owners = owners_of(answer, self._graph, self._ranks) if answer is not None else None
             found = Placement(tuple(Broadcast(0).pass_object(owners)))
         stages = [StageSeconds(*one[:3]) for one in every]
         window = Window(self._replicas.slowest_stages(stages), max(one[3] for one in every))
         before = self.controller.plan
-        changed = self.controller.add(window, self.steps, found)
+        changed = self.controller.add(window, self.steps, found, searching)
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)

@@ -15,7 +15,7 @@ from .step_units import Schedule, UnitCosts, UnitGraph, simulate
 
 
 _LEAST_PART = 0.02  # of the forward pass: less does not tell how fast a rank is
-_SEARCH_WINDOWS = 4  # of one speed under one plan, in which a search has its answer
+_FEWEST_WINDOWS = 4  # of one speed under one plan, before one rank goes on alone, or divides again
 _REST_WINDOWS = 64  # that a rest is believed; doubles each time, up to so many times:
 _MOST_DOUBLINGS = 6
 
@@ -128,9 +128,11 @@ class PlacementController:
         """One has begun, with the costs as they are."""
         self._searched = list(self._speeds)
 
-    def add(self, window: Window, step: int, found: Optional[Placement] = None) -> bool:
-        """A window has ended with that step; `found`: by a search that has ended meanwhile. True:
-        another plan is in force from the next step."""
+    def add(
+        self, window: Window, step: int, found: Optional[Placement] = None, searching: bool = False
+    ) -> bool:
+        """A window has ended with that step; `found`: by a search that has ended meanwhile;
+        `searching`: one runs, or will. True: another plan is in force from the next step."""
         self.measured_seconds = window.step_seconds
         levels, speeds = self._speeds_in(window)
         lost = self._trials.add(levels, speeds, window.step_seconds)
@@ -149,8 +151,8 @@ class PlacementController:
         if self._stays or doubtful or not self._trials.may_begin:
             return False
         others, self._found = [self._found], None
-        if self._trials.windows > _SEARCH_WINDOWS:
-            others += [self._divided, self._undivided()]
+        if self._trials.windows > _FEWEST_WINDOWS and not searching:
+            others.append(self._undivided() if self.plan.is_divided else self._divided)
         others = [one for one in others if one is not None and one != self.plan]
         return bool(others) and self._try(max(others, key=self._gain_of), step)
 
