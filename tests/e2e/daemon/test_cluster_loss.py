@@ -6,10 +6,10 @@ import pwd
 import re
 import unittest
 
+from daemon.test_cluster import ClusterTest
 from daemon.test_cluster_network import NetworkTest
-from support.etcd import INSTALLED, MISSING, Etcd
-from support.harness import (DEADLINE, OPTILE, SCRIPTS, EndToEndTest, finish,
-                             processes_mentioning, read_until, wait_until)
+from support.harness import (DEADLINE, OPTILE, SCRIPTS, finish, processes_mentioning, read_until,
+                             wait_until)
 from support.network import needs_network
 
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
@@ -133,13 +133,9 @@ class ReturnedMachine(LossTest):
         self.assertEqual({}, self.members_of("job"))
 
 
-class EndedJobs(EndToEndTest):
+class EndedJobs(ClusterTest):
     def setUp(self):
         super().setUp()
-        if not INSTALLED:
-            self.skipTest(MISSING)
-        self.etcd = Etcd(self.space.dir)
-        self.addCleanup(self.etcd.kill)
         self.space.start_daemon()
 
     def launch(self, job, *options, command):

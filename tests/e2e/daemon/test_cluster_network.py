@@ -340,7 +340,8 @@ class LostNodes(NetworkTest):
 
     def test_node_behind_a_full_link_says_so_and_comes_back(self):  # fault: F56
         full = self.others(self.stays, self.leader)[0]
-        full.narrow("32kbit")
+        # Much waits before it, so that etcd's answers are late also over a connection that is open.
+        full.narrow("32kbit", queue="200kb")
         samples = self.sample_leaders()
         sink = self.stays.popen([PYTHON, "-c", SINK])
         read_until(sink, "listens")
