@@ -322,7 +322,8 @@ std::string GenerationClaim::what_broke(const Members& members) {
     } else if (one.state == kReady) {
       // Of ours, it has only ended its program sooner than we.
       if (one.generation == view_.generation) {
-        std::erase_if(gone, [&one](const auto& held) { return held.second == one.node; });
+        const std::string& name = one.node;
+        std::erase_if(gone, [&name](const auto& held) { return held.second == name; });
       }
       waiting.push_back(token);
       names += (names.empty() ? "" : ", ") + one.node;

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/cluster/rank_start.h"
 #include "bindings/cli/support/child_process.h"
 
 namespace optile::cli {
@@ -57,7 +58,7 @@ std::string find_in_path(const char* program) {
   std::string rest = path == nullptr ? "/usr/bin:/bin" : path;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
-    const std::string file = rest.substr(0, end) + "/" + program;
+    std::string file = rest.substr(0, end) + "/" + program;
     if (end > 0 && access(file.c_str(), X_OK) == 0) return file;
     rest.erase(0, std::min(end + 1, rest.size()));
   }
@@ -132,21 +133,9 @@ std::string url_of(const std::string& address, int port) {
   return "http://" + (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-int free_loopback_port() {
-  const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = fd.valid() && bind(fd.get(), generic, size) == 0 &&
-                     getsockname(fd.get(), generic, &size) == 0;
-  return bound ? ntohs(address.sin_port) : 0;
-}
-
 std::vector<std::string> command_of(const std::string& etcd, const std::string& folder,
                                     const JobEtcd::Settings& settings) {
-  const std::string peers = url_of(kLoopback, free_loopback_port());
+  const std::string peers = url_of(kLoopback, free_port());
   const std::string clients = url_of(settings.address, settings.port);
   return {etcd,
           "--name=optile",
