@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <random>
+#include <utility>
 
-#include "daemon/cluster/memory_store.h"
+#include "tests/daemon/cluster/claimers.h"
 
 namespace optile::daemon {
 namespace {
@@ -19,52 +19,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using State = GenerationClaim::State;
 
-constexpr milliseconds kClaimStep{50};
-
-struct Claimer {
-  Claimer(MemoryServer& server, const std::string& token, int least, int most, bool grows = false)
-      : store(server) {
-    GenerationClaim::Settings settings;
-    settings.keys.user = "u";
-    settings.job = "train";
-    settings.least = least;
-    settings.most = most;
-    settings.node = "on-" + token;
-    settings.address = "at-" + token;
-    settings.port = 7;
-    settings.token = token;
-    settings.grows = grows;
-    claim = std::make_unique<GenerationClaim>(store, std::move(settings));
-  }
-  const GenerationClaim::View& view() const { return claim->view(); }
-  State state() const { return view().state; }
-  MemoryStore store;
-  std::unique_ptr<GenerationClaim> claim;
-};
-
-class GenerationClaimTest : public testing::Test {
+class GenerationClaimTest : public ClaimersTest<GenerationClaim> {
  protected:
   Claimer& add(int least, int most, bool grows = false) {
-    claimers_.push_back(
-        std::make_unique<Claimer>(server_, "t" + std::to_string(++tokens_), least, most, grows));
-    return *claimers_.back();
-  }
-  void kill(const Claimer& node) {
-    std::erase_if(claimers_, [&](const auto& one) { return one.get() == &node; });
-  }
-  // As `optile launch` does at its end.
-  void leave(const Claimer& node) {
-    EXPECT_TRUE(server_.revoke_lease(node.claim->lease()).ok());
-    kill(node);
-  }
-  void run(milliseconds time) {
-    for (milliseconds passed{0}; passed < time; passed += kClaimStep) {
-      server_.advance(kClaimStep);
-      for (const auto& one : claimers_) {
-        one->claim->tick(server_.now());
-        while (one->store.deliver()) one->claim->tick(server_.now());
-      }
-    }
+    GenerationClaim::Settings settings;
+    settings.least = least;
+    settings.most = most;
+    settings.grows = grows;
+    return add_claimer(std::move(settings));
   }
   // Whose generation is broken has ended its program, and takes part in the next one.
   void run_with_programs(milliseconds time) {
@@ -83,14 +45,6 @@ class GenerationClaimTest : public testing::Test {
     std::sort(all.begin(), all.end());
     return all;
   }
-  bool all_are(State state) {
-    return std::all_of(claimers_.begin(), claimers_.end(),
-                       [&](const auto& one) { return one->state() == state; });
-  }
-
-  MemoryServer server_;
-  std::vector<std::unique_ptr<Claimer>> claimers_;
-  int tokens_ = 0;
 };
 
 TEST_F(GenerationClaimTest, BeginsAtOnceWhereAllHaveComeAndElseBehindLastCall) {

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <utility>
 
-#include "daemon/cluster/memory_store.h"
+#include "tests/daemon/cluster/claimers.h"
 
 namespace optile::daemon {
 namespace {
@@ -18,48 +19,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using State = RankClaim::State;
 
-constexpr milliseconds kClaimStep{50};
-
-struct Claimer {
-  Claimer(MemoryServer& server, const std::string& token, int nodes) : store(server) {
-    RankClaim::Settings settings;
-    settings.keys.user = "u";
-    settings.job = "train";
-    settings.nodes = nodes;
-    settings.node = "on-" + token;
-    settings.address = "at-" + token;
-    settings.port = 7;
-    settings.token = token;
-    claim = std::make_unique<RankClaim>(store, std::move(settings));
-  }
-  State state() const { return claim->view().state; }
-  int rank() const { return claim->view().rank; }
-  MemoryStore store;
-  std::unique_ptr<RankClaim> claim;
-};
-
-class RankClaimTest : public testing::Test {
+class RankClaimTest : public ClaimersTest<RankClaim> {
  protected:
   Claimer& add(int nodes) {
-    claimers_.push_back(std::make_unique<Claimer>(server_, "t" + std::to_string(++tokens_), nodes));
-    return *claimers_.back();
-  }
-  void kill(const Claimer& claimer) {
-    std::erase_if(claimers_, [&](const auto& one) { return one.get() == &claimer; });
-  }
-  // As `optile launch` does at its end.
-  void leave(const Claimer& claimer) {
-    EXPECT_TRUE(server_.revoke_lease(claimer.claim->lease()).ok());
-    kill(claimer);
-  }
-  void run(milliseconds time) {
-    for (milliseconds passed{0}; passed < time; passed += kClaimStep) {
-      server_.advance(kClaimStep);
-      for (const auto& one : claimers_) {
-        one->claim->tick(server_.now());
-        while (one->store.deliver()) one->claim->tick(server_.now());
-      }
-    }
+    RankClaim::Settings settings;
+    settings.nodes = nodes;
+    return add_claimer(std::move(settings));
   }
   // One request of one of them at a time, in an order that the seed chooses.
   void run_mixed(std::mt19937& random, int steps, unsigned losses) {
@@ -77,14 +42,6 @@ class RankClaimTest : public testing::Test {
     std::sort(all.begin(), all.end());
     return all;
   }
-  bool all_are(State state) {
-    return std::all_of(claimers_.begin(), claimers_.end(),
-                       [&](const auto& one) { return one->state() == state; });
-  }
-
-  MemoryServer server_;
-  std::vector<std::unique_ptr<Claimer>> claimers_;
-  int tokens_ = 0;
 };
 
 // fault: F54

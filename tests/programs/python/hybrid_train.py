@@ -9,7 +9,6 @@ moves. With --delayed K an update is made with every K-th of K times as many bat
 many times as small.
 """
 import argparse
-import json
 import os
 import pathlib
 import sys

@@ -10,7 +10,6 @@ With --output it prints to a file of each rank. With --wait-step N it prints "wa
 step and goes on when it has read a line.
 """
 import argparse
-import json
 import os
 import pathlib
 import sys

@@ -10,7 +10,6 @@ torchrun has started it again. With --output it prints to a file of each rank. W
 prints "waits" before that step and goes on when it has read a line.
 """
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -23,7 +22,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from played_training import (  # noqa: E402
-    PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms, wait_at)
+    Counting, PlayedClock, Timed, kill_self, made_optimizer, norms, report, state_norms, wait_at)
 
 BATCH, WIDTH, CLASSES = 12, 8, 4
 MOST_STEPS = 20_000  # of a phase that waits for a change
@@ -61,15 +60,11 @@ class Block(nn.Module):
         return x + self.merge(torch.cat([branch(x) for branch in self.branches], 1))
 
 
-class Counting(nn.Module):
-    """Cannot be traced inside, and changes a buffer."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("rows_seen", torch.zeros((), dtype=torch.long))
+class Untraceable(Counting):
+    """Inside; what it does depends on what it is given."""
 
     def forward(self, x):
-        self.rows_seen += len(x)
+        x = super().forward(x)
         if x.sum() > 1e9:
             return -x
         return x
@@ -83,7 +78,7 @@ class Network(nn.Module):
         self.scale = nn.Parameter(torch.ones(width))
         self.register_buffer("mask", torch.ones(width))
         self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
-        self.counting = Counting()
+        self.counting = Untraceable()
         self.unused = nn.Linear(2, 2)
         self.head = nn.Linear(2 * width, CLASSES)
 

@@ -21,7 +21,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from played_training import made_optimizer, norms, report, state_norms  # noqa: E402
+from played_training import Counting, made_optimizer, norms, report, state_norms  # noqa: E402
 
 ROWS, SIDE, CLASSES = 6, 32, 5
 BLOCKS = ((4, 2), (4, 2), (6, 3), (6, 3), (7, 3))  # channels, and how many convolutions
@@ -37,18 +37,6 @@ def thin_vgg16():
         layers.append(nn.MaxPool2d(2))
     layers += [nn.Flatten(), nn.Linear(before, 9), nn.ReLU(), nn.Linear(9, 8), nn.Tanh()]
     return nn.Sequential(*layers, nn.Linear(8, CLASSES))
-
-
-class Counting(nn.Module):
-    """Changes a buffer."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("rows_seen", torch.zeros((), dtype=torch.long))
-
-    def forward(self, x):
-        self.rows_seen += len(x)
-        return x
 
 
 class Block(nn.Module):
