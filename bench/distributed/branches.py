@@ -50,7 +50,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("alone", "ddp", "placement"), required=True)
     parser.add_argument("--model", choices=("blocks", "inception_v3"), default="blocks")
-    parser.add_argument("--steps", type=int, default=40)
+    # A placement has found by then whether one rank alone is faster.
+    parser.add_argument("--steps", type=int, default=70)
     parser.add_argument("--timed", type=int, default=20, help="the last ones")
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--channels", type=int, default=128)
