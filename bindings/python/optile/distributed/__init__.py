@@ -43,6 +43,7 @@ from .hybrids.training import (
 )  # fmt: skip
 from .job import Job, check_version
 from .layers import Clock, LossFunction
+from .ranks import begin_process_group
 from .replicas import Replicas
 from .shares import divide
 
@@ -180,7 +181,7 @@ def prepare(
     if plan not in _PLANS:
         raise ValueError(f"a plan is one of {', '.join(_PLANS)}, and not {plan!r}")
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group("gloo")
+        begin_process_group()
     job = Job(model, optimizer, loss_fn, example, clock, keep, stateful)
     if plan == "pipeline":
         _training = _pipeline(job, micro_batches, schedule, boundaries)

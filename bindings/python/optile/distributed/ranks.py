@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 from typing import Any, List, Sequence
 
 import torch
 import torch.distributed as dist
+
+
+def begin_process_group() -> None:
+    """Where the program has not. It ends when the program ends in order: without that PyTorch may
+    abort while it ends (its issue 190489). Behind an exception others may still wait for this
+    rank, and ending would wait for them."""
+    dist.init_process_group("gloo")
+    atexit.register(_end_process_group)
+
+
+def _end_process_group() -> None:
+    if dist.is_initialized() and getattr(sys, "last_type", None) is None:
+        dist.destroy_process_group()
 
 
 def gather_objects(mine: Any) -> List[Any]:
