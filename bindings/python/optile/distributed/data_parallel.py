@@ -4,7 +4,7 @@ DistributedDataParallel moves the gradients.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -59,7 +59,8 @@ class DataTraining:
     def _has_unused(self, job: Job) -> bool:
         """Collective: whether a pass of the example leaves some parameter without a gradient, which
         DistributedDataParallel has to look for in each step then. The model is as before."""
-        x, y = self._own_rows(*job.example)
+        rows = max(1, length_of(job.example) // self.ranks)  # what a step may ask of any rank
+        x, y = (rows_of(one, 0, rows) for one in job.example)
         trained = [one for one in job.model.parameters() if one.requires_grad]
 
         def run() -> bool:
@@ -69,15 +70,9 @@ class DataTraining:
 
         try:
             found = bool(with_restored(job.model.buffers(), run))
-        except RuntimeError:  # as of checkpoints that are no part of such a pass
+        except (RuntimeError, ValueError):  # as of checkpoints, or of so few rows
             found = False
         return any(gather_objects(found))
-
-    def _own_rows(self, x: Any, y: Any) -> Tuple[Any, Any]:
-        rows = divide(self.controller.shares, length_of(x))
-        first = sum(rows[: self.rank])
-        end = first + rows[self.rank]
-        return rows_of(x, first, end), rows_of(y, first, end)
 
     # Computing is timed where no rank waits for another: inside the forward pass.
     def _on_forward(self, *_: Any) -> None:
@@ -99,8 +94,9 @@ class DataTraining:
             self._note_alone(self._last_seconds)
             return loss.detach()
         rows = divide(self.controller.shares, length_of(x))
-        own_x, own_y = self._own_rows(x, y)
-        loss = self.loss_fn(self.model(own_x), own_y)
+        first = sum(rows[: self.rank])
+        end = first + rows[self.rank]
+        loss = self.loss_fn(self.model(rows_of(x, first, end)), rows_of(y, first, end))
         weight = rows[self.rank] / sum(rows)
         whole = loss.detach() * weight
         summed = dist.all_reduce(whole, async_op=True)
