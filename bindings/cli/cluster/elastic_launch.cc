@@ -278,20 +278,13 @@ int launch_elastic(const Options& options) {
   }
   base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
   if (!store.ok()) return give_up(store.message());
-  GenerationClaim::Settings claim;
-  claim.keys.user = daemon::account_name();
-  claim.job = job_name(options);
+  auto claim = make_claim<GenerationClaim::Settings>(launch, options.command,
+                                                     store.value().endpoints.front());
   claim.least = launch.least_nodes;
   claim.most = launch.nodes;
   claim.grows = launch.grows;
-  claim.node = daemon::host_name_as_node();
-  claim.address = launch.address.empty()
-                      ? daemon::own_address_towards(store.value().endpoints.front())
-                      : launch.address;
-  if (claim.address.empty()) claim.address = claim.node;
   claim.port = free_port();
   if (claim.port == 0) return give_up("no port is free for the ranks to meet at");
-  claim.token = daemon::make_cluster_instance();
   const std::string name = claim.job, address = claim.address;
   adopt_orphans();
   ElasticJob job(std::move(store).value(), std::move(claim));

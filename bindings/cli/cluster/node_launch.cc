@@ -172,7 +172,7 @@ base::Result<std::unique_ptr<JobEtcd>> join_slurm_job(const Options& options,
     return base::invalid("this job of Slurm has " + std::to_string(launch.nodes) + " nodes, and " +
                          std::to_string(daemon::kMaxRanks) + " is the most; see --nodes");
   }
-  launch.job = name_within(job.value(), job_name(options));
+  launch.job = name_within(job.value(), job_name(launch, options.command));
   const int port = etcd_port_of(job.value());
   daemon::EtcdEndpoint endpoint = {job.value().first_node, std::to_string(port)};
   launch.etcd = endpoint.url();
@@ -183,19 +183,6 @@ base::Result<std::unique_ptr<JobEtcd>> join_slurm_job(const Options& options,
   const bool everywhere = own.empty() || own == endpoint.host;
   if (!everywhere) launch.etcd = daemon::EtcdEndpoint{own, endpoint.port}.url();
   return JobEtcd::start({job.value().id, everywhere ? "0.0.0.0" : own, port});
-}
-
-RankClaim::Settings make_claim(const Options& options, const LaunchOptions& launch,
-                               const daemon::EtcdEndpoint& etcd) {
-  RankClaim::Settings claim;
-  claim.keys.user = daemon::account_name();
-  claim.job = launch.job.empty() ? job_name(options) : launch.job;
-  claim.nodes = launch.nodes;
-  claim.node = daemon::host_name_as_node();
-  claim.address = launch.address.empty() ? daemon::own_address_towards(etcd) : launch.address;
-  if (claim.address.empty()) claim.address = claim.node;
-  claim.token = daemon::make_cluster_instance();
-  return claim;
 }
 
 }  // namespace
@@ -225,7 +212,9 @@ int launch_on_nodes(const Options& options) {
   }
   base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
   if (!store.ok()) return give_up(store.message());
-  RankClaim::Settings claim = make_claim(options, launch, store.value().endpoints.front());
+  auto claim =
+      make_claim<RankClaim::Settings>(launch, options.command, store.value().endpoints.front());
+  claim.nodes = launch.nodes;
   claim.port = port;
   const std::string job = claim.job, address = claim.address, keys = claim.keys.job(job);
   Gathering gathering(store.value(), std::move(claim));

@@ -40,8 +40,8 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-std::string job_name(const Options& options) {
-  return options.launch.job.empty() ? usual_job_name(options.command) : options.launch.job;
+std::string job_name(const LaunchOptions& launch, const std::vector<std::string>& command) {
+  return launch.job.empty() ? usual_job_name(command) : launch.job;
 }
 
 ChildEnd run_rank(const Options& options, const RankPlace& place, bool ends_with_us) {
@@ -53,7 +53,7 @@ ChildEnd run_rank(const Options& options, const RankPlace& place, bool ends_with
   command.insert(command.end(), rank.words.begin(), rank.words.end());
   Variables variables = rank.variables;
   // As optile.distributed tells it to the daemon, for `optile cluster plan`.
-  variables["OPTILE_CLUSTER_JOB"] = job_name(options);
+  variables["OPTILE_CLUSTER_JOB"] = job_name(options.launch, options.command);
   // Beside whose life it keeps a training's state.
   variables["OPTILE_LAUNCH"] = std::to_string(getpid());
   // A machine may be lost, with what it alone keeps.
