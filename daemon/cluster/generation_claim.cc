@@ -166,10 +166,12 @@ void GenerationClaim::read() {
     asking_ = false;
     if (range.ok()) {
       change_ = decide(read_members(range.value()));
-      // While a program runs, others are looked at as often as the lease is kept.
-      due_ = change_               ? asked_at_
-             : joins_ || end_code_ ? asked_at_ + Time(kClaimLook)
-                                   : std::max(asked_at_ + Time(kClaimLook), lease_.keep_alive_due);
+      // Whoever came first begins the next generation. While a program runs, others are looked at
+      // as often as the lease is kept.
+      const bool soon = end_code_ || (joins_ && begins_);
+      const Time look = soon || !joins_ ? kClaimLook : look_of_others(settings_.most);
+      due_ = asked_at_ + (change_ ? Time(0) : look);
+      if (!change_ && !joins_ && !soon) due_ = std::max(due_, lease_.keep_alive_due);
     } else {
       failed(range.error());
     }
@@ -352,6 +354,7 @@ std::optional<Transaction> GenerationClaim::begin_next(const Members& members) {
   std::sort(ready.begin(), ready.end(), [](const Member* one, const Member* other) {
     return one->entry.create_revision < other->entry.create_revision;
   });
+  begins_ = !ready.empty() && ready.front()->token == settings_.token;
   std::string names;
   for (const auto& [rank, node] : running) names += (names.empty() ? "" : ", ") + node;
   view_.waits = running.empty();
@@ -368,7 +371,7 @@ std::optional<Transaction> GenerationClaim::begin_next(const Members& members) {
   }
   if (std::exchange(came_, came) != came) came_at_ = asked_at_;
   const int nodes = static_cast<int>(ready.size());
-  if (nodes < settings_.least || came.front() != settings_.token) return std::nullopt;
+  if (nodes < settings_.least || !begins_) return std::nullopt;
   // Behind a loss all are there that are left; at the first time others may be on their way.
   const bool all = last > 0 || nodes == settings_.most;
   if (!all && asked_at_ - came_at_ < Time(settings_.last_call)) return std::nullopt;

@@ -119,6 +119,7 @@ class GenerationClaim {
   Time asked_at_{0};
   bool asking_ = false;
   bool joins_ = true;              // no program of a generation runs here
+  bool begins_ = false;            // of those that are ready it came first
   std::optional<int> end_code_;    // of end_job()
   std::string other_kind_;         // the node of a launch with another notation of --nodes
   std::vector<std::string> came_;  // who was ready, and since when it is so

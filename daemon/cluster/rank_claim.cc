@@ -22,6 +22,10 @@ std::string names_of(const std::map<int, std::string>& holders) {
 
 }  // namespace
 
+std::chrono::milliseconds look_of_others(int nodes) {
+  return std::clamp(kClaimLook * (nodes - 1) / kLooksOfOthers, kClaimLook, kLongestClaimLook);
+}
+
 RankClaim::RankClaim(ClusterStore& store, Settings settings)
     : store_(store), settings_(std::move(settings)) {}
 
@@ -73,6 +77,7 @@ void RankClaim::grant_or_keep_alive() {
       const Time ttl = granted.value().ttl;
       lease_end_ = asked_at_ + ttl - ttl / kClaimMargin;
       keep_alive_due_ = asked_at_ + ttl / kClaimKeepAlives;
+      if (granting) due_ = asked_at_;
     } else if (!granting && granted.error().kind == base::ErrorKind::kNotFound) {
       lease_end_ = asked_at_;
     } else {
@@ -177,7 +182,8 @@ Operation RankClaim::put_rank(int rank, const std::string& run) const {
 
 void RankClaim::take(const Snapshot& seen) {
   change_ = decide(seen);
-  due_ = change_ ? asked_at_ : asked_at_ + Time(kClaimLook);
+  due_ = change_ ? asked_at_
+                 : asked_at_ + (seen.own == 0 ? kClaimLook : look_of_others(settings_.nodes));
 }
 
 std::optional<Transaction> RankClaim::decide(const Snapshot& seen) {

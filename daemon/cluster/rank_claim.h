@@ -20,13 +20,18 @@
 namespace optile::daemon {
 
 inline constexpr std::chrono::seconds kClaimTtl{10};
-// From one look at the others' claims to the next.
+// From one look at the others' claims to the next, of the one that begins the job.
 inline constexpr std::chrono::milliseconds kClaimLook{1000};
+inline constexpr std::chrono::milliseconds kLongestClaimLook{10000};
+inline constexpr int kLooksOfOthers = 3;    // a second, of all others of a job together
 inline constexpr int kClaimKeepAlives = 3;  // in a lease's time
 inline constexpr int kClaimMargin = 5;      // of that time, for clocks of different speeds
 inline constexpr std::chrono::milliseconds kClaimPause{500};  // after a failure
 // The start compares the keys of all ranks at once, and etcd takes 128 compares.
 inline constexpr int kMaxRanks = 100;
+
+// The same of one of `nodes` that waits for what that one puts.
+std::chrono::milliseconds look_of_others(int nodes);
 
 class RankClaim {
  public:

@@ -19,6 +19,7 @@ namespace optile::daemon {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -149,10 +150,22 @@ Load measure(SimulatedCluster& cluster, seconds time) {
 }
 
 struct JobLoad {
-  Load alone;    // nodes without a job
-  Load waiting;  // all ranks but one are there
+  Load alone;                      // nodes without a job
+  Load waiting;                    // all ranks but one are there
+  SimulatedTime begins_within{0};  // of the last rank's launch, on all nodes
   Load running;
 };
+
+SimulatedTime time_until_begun(SimulatedCluster& cluster, const ClusterInvariants& invariants,
+                               int ranks) {
+  constexpr milliseconds kLook{50};
+  const SimulatedTime from = cluster.now();
+  while (invariants.counts().started < static_cast<std::size_t>(ranks)) {
+    if (!cluster.run(kLook) || cluster.now() - from > minutes(1)) break;
+  }
+  EXPECT_EQ(cluster.wrong(), "");
+  return cluster.now() - from;
+}
 
 JobLoad measure_job(int nodes, int ranks) {
   const seconds time(std::clamp(3000 / nodes, 10, 60));
@@ -170,7 +183,7 @@ JobLoad measure_job(int nodes, int ranks) {
   EXPECT_TRUE(cluster.run(seconds(30))) << cluster.wrong();
   load.waiting = measure(cluster, time);
   launch(ranks - 1);
-  EXPECT_TRUE(cluster.run(seconds(10))) << cluster.wrong();
+  load.begins_within = time_until_begun(cluster, invariants, ranks);
   load.running = measure(cluster, time);
   EXPECT_EQ(invariants.check_settled(), "");
   EXPECT_EQ(invariants.counts().started, static_cast<std::size_t>(ranks));
@@ -181,6 +194,8 @@ JobLoad measure_job(int nodes, int ranks) {
     std::printf("%d nodes %s: %.1f requests a second, %.2f transactions\n", nodes, name,
                 one.requests, one.transactions);
   }
+  std::printf("%d ranks begin within %.2f s\n", ranks,
+              std::chrono::duration<double>(load.begins_within).count());
   return load;
 }
 
@@ -190,8 +205,14 @@ TEST(SimulatedCluster, JobOfTwentyNodesAsksLittle) {
   EXPECT_EQ(load.alone.transactions, 0);
   EXPECT_LE(load.running.requests - load.alone.requests, 10);
   EXPECT_LE(load.running.transactions, 1);
-  // Each waiting rank looks once a second, so that all start soon after the last one came.
-  EXPECT_LE(load.waiting.requests - load.alone.requests, 27);
+  EXPECT_LE(load.waiting.requests - load.alone.requests, 10);
+  EXPECT_LE(load.begins_within, seconds(9));
+}
+
+// Of few ranks each one looks once a second.
+TEST(SimulatedCluster, JobOfThreeNodesBeginsSoon) {
+  EXPECT_LE(measure_job(3, 2).begins_within, milliseconds(2500));
+  EXPECT_LE(measure_job(3, 3).begins_within, milliseconds(2500));
 }
 
 // As many as OPTILE_SIMULATION_NODES says.
