@@ -249,10 +249,10 @@ void Daemon::stop() {
   signals_.cancel(ignored);
   if (http_ != nullptr) http_->stop();
   if (attach_ != nullptr) attach_->stop();  // every client departs
-  if (cluster_ != nullptr) cluster_->stop();
   if (confinement_ != nullptr) confinement_->flush();
   if (controller_ != nullptr) controller_->history().batches().flush(true);
   if (outlets_ != nullptr) outlets_->stop();
+  if (cluster_ != nullptr) cluster_->end();  // may wait
   exits_reported_.cancel(ignored);
   if (log_ != nullptr) {
     if (const auto line = client_lines_.flush()) log_->info(*line);

@@ -68,7 +68,8 @@ base::Status Cluster::join(const ClusterOptions& options) {
   member->membership = std::make_unique<Membership>(
       *member->store,
       Membership::Settings{member->keys, member->node, kMembershipTtl, [this] { schedule(); },
-                           [one = member.get()] { return one->survey->measurements(); }});
+                           [one = member.get()] { return one->survey->measurements(); },
+                           [one = member.get()](const auto& nodes) { one->survey->see(nodes); }});
   member->plans = std::make_unique<JobPlans>(
       *member->store, JobPlans::Settings{member->keys, member->node.name, member->node.instance,
                                          [this] { schedule(); }});
@@ -101,6 +102,27 @@ base::Status Cluster::leave() {
   return {};
 }
 
+// By a loop of its own: nothing else of the daemon happens any more.
+void Cluster::end() {
+  const ClusterLease lease = member_ == nullptr ? 0 : member_->membership->lease();
+  const std::string node = lease == 0 ? "" : member_->node.name;
+  boost::asio::io_context io{1};
+  std::unique_ptr<EtcdStore> store;
+  if (lease != 0) store = std::make_unique<EtcdStore>(io, member_->settings);
+  stop();
+  if (lease == 0) return;
+  bool told = false;
+  store->revoke_lease(lease, [&](const base::Result<ClusterLease>& revoked) {
+    told = revoked.ok();
+    io.stop();
+  });
+  io.run_for(kEndIsTold);
+  dependencies_.write_log("cluster: node " + node +
+                          (told ? " leaves"
+                                : " leaves, and etcd does not answer: the others see "
+                                  "it go when its lease ends"));
+}
+
 void Cluster::stop() {
   timer_.cancel();
   told_by_.clear();
@@ -115,11 +137,7 @@ nanoseconds Cluster::now() const {
 // Also of an answer: what is due is asked from the loop, not from within.
 void Cluster::schedule() {
   const nanoseconds next = std::min(member_->membership->next_tick(), member_->plans->next_tick());
-  const Membership::View view = member_->membership->view(now());
-  std::vector<NodeRecord> nodes;
-  for (const Membership::Seen& one : view.nodes) nodes.push_back(one.record);
-  member_->survey->see(nodes);
-  log_changes(view);
+  log_changes(member_->membership->own_view(now()));
   timer_.cancel();
   if (next == nanoseconds::max()) return;
   timer_.expires_after(std::max(nanoseconds(0), next - now()));

@@ -51,6 +51,9 @@ struct ClusterPlans {
   std::vector<std::string> messages;  // what is in the way, for people
 };
 
+// The end of a daemon waits so long for an etcd that does not answer.
+inline constexpr std::chrono::milliseconds kEndIsTold{1000};
+
 class Cluster {
  public:
   struct Dependencies {
@@ -71,6 +74,8 @@ class Cluster {
   // kNotFound: there is nothing to leave. The keys go at once where etcd answers, else as their
   // lease ends.
   base::Status leave();
+  // At the daemon's end: as leave(), but waits, kEndIsTold at most, until etcd has heard of it.
+  void end();
   // Ends without a word to etcd: the lease ends by itself.
   void stop();
 

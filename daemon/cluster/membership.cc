@@ -178,6 +178,7 @@ void Membership::take_nodes(const KeyRange& range) {
     known_.nodes.push_back(record.value());
   }
   registered_ = ours;
+  if (settings_.nodes_read) settings_.nodes_read(known_.nodes);
   // One of an earlier lease of ours is replaced, and one with other measurements; one of another
   // process is waited for.
   if (registered_ && !outdated) {
@@ -263,16 +264,21 @@ void Membership::claim_leadership() {
 }
 
 Membership::View Membership::view(Time now) const {
+  View view = own_view(now);
+  for (const NodeRecord& record : known_.nodes) {
+    view.nodes.push_back(
+        {record, known_.has_leader && record.name == known_.leader_name, now - known_.nodes_read});
+  }
+  return view;
+}
+
+Membership::View Membership::own_view(Time now) const {
   View view;
   view.member = is_member(now);
   view.leader = is_leader(now);
   view.reachable = known_.error.empty() && known_.nodes_read.count() > 0;
   view.epoch = epoch_;
   view.leader_name = known_.leader_name;
-  for (const NodeRecord& record : known_.nodes) {
-    view.nodes.push_back(
-        {record, known_.has_leader && record.name == known_.leader_name, now - known_.nodes_read});
-  }
   if (!known_.error.empty()) view.messages.push_back(known_.error);
   if (known_.name_taken) {
     view.messages.push_back("another process is node " + settings_.node.name +

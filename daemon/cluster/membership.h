@@ -31,6 +31,7 @@ class Membership {
     std::chrono::seconds ttl = kMembershipTtl;
     std::function<void()> answered{};  // after each answer: next_tick() may be earlier now
     std::function<NodeMeasurements()> measured{};  // as the others are told from the next round on
+    std::function<void(const std::vector<NodeRecord>& nodes)> nodes_read{};  // all, each time
   };
 
   // The store outlives it.
@@ -43,7 +44,7 @@ class Membership {
   // When there is something to do; Time::max() while an answer is awaited.
   Time next_tick() const;
 
-  bool is_member(Time now) const { return registered_ && has_lease(now); }
+  bool is_member(Time now) const { return registered_ && lease_ != 0 && now < lease_end_; }
   bool is_leader(Time now) const { return leads_ && is_member(now); }
   // Of the last change of the leader that was seen; 0 = none was yet.
   int64_t epoch() const { return epoch_; }
@@ -65,11 +66,12 @@ class Membership {
     std::vector<std::string> messages;  // what is in the way, for people
   };
   View view(Time now) const;
+  // The same without the nodes, of which there may be many.
+  View own_view(Time now) const;
 
  private:
   enum class Step { kGrant, kKeepAlive, kReadNodes, kRegister, kReadLeader, kClaim };
 
-  bool has_lease(Time now) const { return lease_ != 0 && now < lease_end_; }
   void ask(Step step);
   void grant_or_keep_alive();
   void read_nodes();

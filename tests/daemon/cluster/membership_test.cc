@@ -29,10 +29,16 @@ struct Node {
     settings.node.cores = 2;
     settings.node.instance = instance;
     settings.measured = [this] { return measured; };
+    settings.nodes_read = [this](const std::vector<NodeRecord>& nodes) {
+      ++reads;
+      read = nodes.size();
+    };
     membership = std::make_unique<Membership>(store, std::move(settings));
   }
   MemoryStore store;
   NodeMeasurements measured;
+  int reads = 0;         // of the list of nodes
+  std::size_t read = 0;  // nodes, then
   std::unique_ptr<Membership> membership;
 };
 
@@ -87,6 +93,19 @@ class MembershipTest : public testing::Test {
   std::vector<std::unique_ptr<Node>> nodes_;
   int instances_ = 0;
 };
+
+TEST_F(MembershipTest, NodesAreToldOnceEachTimeThatTheyAreRead) {
+  const Node& node = add("n0");
+  run(seconds(1));
+  EXPECT_EQ(node.read, 1u);
+  add("n1");
+  const int before = node.reads;
+  run(seconds(10));
+  EXPECT_EQ(node.read, 2u);
+  EXPECT_EQ(node.reads - before, 3);  // a round in a third of the lease
+  EXPECT_EQ(node.membership->own_view(server_.now()).nodes.size(), 0u);
+  EXPECT_TRUE(node.membership->own_view(server_.now()).leader);
+}
 
 TEST_F(MembershipTest, NodesAreListedAndOneLeads) {
   for (const char* name : {"a", "b", "c"}) add(name);

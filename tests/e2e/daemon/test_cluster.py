@@ -4,6 +4,7 @@ leads, programs that are launched on every node, and by which plan they divide t
 import json
 import os
 import pwd
+import signal
 import unittest
 
 from support.etcd import INSTALLED, MISSING, Etcd, free_port
@@ -80,6 +81,21 @@ class ClusterMembership(ClusterTest):
         self.assertEqual(1, again.code, again)
         self.assertIn("in no cluster", again.stderr)
         self.assertEqual(0, self.join(self.space, "node0").code)
+
+    def test_daemon_that_is_told_to_end_is_gone_at_once_where_etcd_answers(self):
+        keys = [f"optile/{USER}/leader-epoch"]
+        for answers in (True, False):
+            daemon = self.space.start_daemon()
+            self.assertEqual(0, self.join(self.space, "node0").code)
+            self.assertIn(f"optile/{USER}/nodes/node0", self.etcd.keys())
+            if not answers:
+                self.etcd.signal(signal.SIGSTOP)
+            self.assertEqual(0, daemon.stop())
+            if answers:
+                self.assertEqual(keys, list(self.etcd.keys()))
+        log = (self.space.dir / "optiled.log").read_text()
+        self.assertIn("etcd does not answer: the others see it go", log)
+        self.etcd.signal(signal.SIGCONT)
 
     def test_nodes_show_their_speed_and_links_but_for_one_without_probes(self):
         spaces = [self.space, self.another_space(), self.another_space()]
