@@ -226,6 +226,14 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   if (tells(json, field::kChoice)) {
     plan.choice = text_in(json, field::kChoice, kMaxPlanReason, fault);
   }
+  if (tells(json, field::kGeneration)) {
+    plan.generation.number = integer_in(json, field::kGeneration, kMostSteps, fault);
+  }
+  if (tells(json, field::kLostNodes)) {
+    for (const PlanJson& one : list_in(json, field::kLostNodes, kMaxPlanRanks, fault)) {
+      plan.generation.lost_nodes.push_back(name_in({{field::kNode, one}}, field::kNode, fault));
+    }
+  }
   plan.predicted_seconds = optional_in(json, field::kPredictedSeconds, kMostSeconds, fault);
   plan.measured_seconds = optional_in(json, field::kMeasuredSeconds, kMostSeconds, fault);
   for (const PlanJson& rank : list_in(json, field::kRanks, kMaxPlanRanks, fault)) {
@@ -282,6 +290,8 @@ PlanJson to_json(const JobPlan& plan) {
           {field::kMicroBatches, plan.micro_batches},
           {field::kReplicas, plan.replicas},
           {field::kChoice, plan.choice},
+          {field::kGeneration, plan.generation.number},
+          {field::kLostNodes, plan.generation.lost_nodes},
           {field::kPredictedSeconds, number_or_null(plan.predicted_seconds)},
           {field::kMeasuredSeconds, number_or_null(plan.measured_seconds)},
           {field::kRanks, std::move(ranks)},

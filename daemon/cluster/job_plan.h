@@ -51,6 +51,12 @@ struct PlanChange {
   std::string reason;  // why it was taken back
 };
 
+// Of a job that outlives its nodes.
+struct PlanGeneration {
+  int64_t number = 0;                   // how often they have agreed; 0: it is no such job
+  std::vector<std::string> lost_nodes;  // just before
+};
+
 struct JobPlan {
   std::string job;
   std::string run;    // another one at every start of the job
@@ -62,6 +68,7 @@ struct JobPlan {
   int micro_batches = 0;
   int replicas = 1;    // of the model, each on as many ranks; the first ranks run the first one
   std::string choice;  // why so many ranks run one model; "": nobody chose
+  PlanGeneration generation;
   std::optional<double> predicted_seconds;  // of a step
   std::optional<double> measured_seconds;
   std::vector<PlanRank> ranks;

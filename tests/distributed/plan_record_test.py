@@ -70,6 +70,15 @@ class Record(unittest.TestCase):
         record = plan_record.plan_record(NAMED, placed, ["a", "b", "c", "d"], [], [])
         self.assertEqual([2.0, 1.0, 2.0, 1.0], [one["part"] for one in record["ranks"]])
 
+    def test_has_generation_and_lost_nodes_of_a_job_that_outlives_its_nodes(self):
+        said = {"OPTILE_GENERATION": "2", "OPTILE_LOST_NODES": "node0,node2"}
+        with mock.patch.dict("os.environ", said):
+            self.assertEqual({"generation": 2, "lost_nodes": ["node0", "node2"]},
+                             plan_telling.generation())
+        with mock.patch.dict("os.environ", {"OPTILE_GENERATION": "1", "OPTILE_LOST_NODES": ""}):
+            self.assertEqual({"generation": 1, "lost_nodes": []}, plan_telling.generation())
+        self.assertEqual({}, plan_telling.generation())
+
     def test_has_weights_of_each_rank(self):
         in_force = plan_record.PlanInForce(plan_record.SplitsInForce([0.75, 0.5]))
         record = plan_record.plan_record(NAMED, in_force, ["a", "b"], [], [])

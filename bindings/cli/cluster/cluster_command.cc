@@ -206,7 +206,9 @@ int answer_about_cluster(const Options& options) try {
   } else if (options.json) {
     std::printf("%s\n", answer.value().dump(2).c_str());
   } else {
-    std::fputs(cluster_table(answer.value()).c_str(), stdout);
+    const base::Result<Json> plans = ask_about_cluster(socket, "GET", "/v1/cluster/plans");
+    const std::string jobs = plans.ok() ? generation_lines(plans.value()) : "";
+    std::fputs((cluster_table(answer.value()) + jobs).c_str(), stdout);
   }
   return 0;
 } catch (const Json::exception&) {  // a field of another kind than ours

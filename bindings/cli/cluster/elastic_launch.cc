@@ -11,8 +11,11 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -232,8 +235,24 @@ int code_of(const ChildEnd& end) {
                                     : 128 + WTERMSIG(end.wait_status);
 }
 
-RankPlace place_of(const GenerationClaim::View& view, const std::string& address) {
+// Of the former generation's nodes those that are not in this one, with commas between them.
+std::string lost_nodes(const std::map<int, std::string>& former,
+                       const std::map<int, std::string>& now) {
+  std::multiset<std::string> lost;
+  for (const auto& [rank, node] : former) lost.insert(node);
+  for (const auto& [rank, node] : now) {
+    if (const auto found = lost.find(node); found != lost.end()) lost.erase(found);
+  }
+  std::string text;
+  for (const std::string& node : lost) text += (text.empty() ? "" : ",") + node;
+  return text;
+}
+
+RankPlace place_of(const GenerationClaim::View& view, const std::map<int, std::string>& former,
+                   const std::string& address) {
   RankPlace place = {view.nodes, view.rank, view.master_address, view.master_port, address};
+  place.generation = view.generation;
+  place.lost_nodes = lost_nodes(former, view.holders);
   if (std::getenv(kGlooInterface) == nullptr) place.interface = daemon::interface_of(address);
   return place;
 }
@@ -241,10 +260,13 @@ RankPlace place_of(const GenerationClaim::View& view, const std::string& address
 int run_generations(const Options& options, ElasticJob& job, const std::string& name,
                     const std::string& address) {
   const Patience patience(options.launch.wait_seconds);
+  std::map<int, std::string> former;  // who was in the generation before
   while (job.gather(patience)) {
     say_begin(name, job.view());
+    const RankPlace place =
+        place_of(job.view(), std::exchange(former, job.view().holders), address);
     job.keep_in_background();
-    const ChildEnd end = run_rank(options, place_of(job.view(), address), true);
+    const ChildEnd end = run_rank(options, place, true);
     const bool was_ended = job.end_background();
     const bool well = ended_well(end) && !was_ended;
     if (!well && end.interrupted == 0 && (was_ended || job.is_broken(patience))) {

@@ -106,6 +106,8 @@ std::string kind_words(const Json& plan) {
 
 std::string heading(const Json& plan) {
   std::string text = "job " + shown_field(plan, field::kJob) + ": " + kind_words(plan);
+  const std::string generation = generation_words(plan);
+  if (!generation.empty()) text += "; " + generation;
   char seen[32];
   std::snprintf(seen, sizeof seen, "%.1f s ago", number_of(plan, field::kSeenSeconds));
   text += "\nplan  number " + text_of(plan, field::kEpoch) + ", since step " +
@@ -352,7 +354,7 @@ std::string node_table(const Json& cluster, const Json& plans) {
   for (const std::string& node : idle) rows.push_back({node, "-", "-", "-", "-", "-", "-", ""});
   std::sort(rows.begin() + 1, rows.end(),
             [](const auto& a, const auto& b) { return a.front() < b.front(); });
-  return columns(rows) + notes(plans);
+  return columns(rows) + generation_lines(plans) + notes(plans);
 }
 
 }  // namespace optile::cli

@@ -45,6 +45,26 @@ bool is_splits(const Json& plan) {
   return text_of(plan, field::kKind) == "splits";
 }
 
+std::string generation_words(const Json& plan) {
+  const double generation = number_of(plan, field::kGeneration);
+  if (generation < 1) return "";
+  std::string lost;
+  for (const Json& node : list_of(plan, field::kLostNodes)) {
+    if (node.is_string())
+      lost += (lost.empty() ? "" : ", ") + shown(node.get<std::string>(), false);
+  }
+  return formatted("generation %.0f", generation) + (lost.empty() ? "" : ", without " + lost);
+}
+
+std::string generation_lines(const Json& plans) {
+  std::string text;
+  for (const Json& plan : list_of(plans, field::kPlans)) {
+    const std::string words = generation_words(plan);
+    if (!words.empty()) text += "job " + shown_field(plan, field::kJob) + ": " + words + "\n";
+  }
+  return text;
+}
+
 const char* rank_word(const Json& plan) {
   return is_pipeline(plan) ? "stage" : "rank";
 }

@@ -20,6 +20,11 @@ bool is_splits(const Json& plan);
 // "stage" or "rank": what there is one of on each node.
 const char* rank_word(const Json& plan);
 
+// "generation 2, without node0" of a job that outlives its nodes; "" of any other.
+std::string generation_words(const Json& plan);
+// "job train.py: generation 2, without node0", a line for each such job.
+std::string generation_lines(const Json& plans);
+
 // How many ranks run one model: all, or as many for each replica.
 std::size_t model_ranks(const Json& plan);
 // Of each rank of the replica in which that rank is; its first one, as the job counts them, too.

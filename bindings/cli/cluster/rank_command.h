@@ -1,6 +1,7 @@
 // How a rank of a job is started. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct RankPlace {
   int master_port = 0;
   std::string address;       // of this rank's machine, as the others reach it
   std::string interface {};  // that has this address; "": the program finds one
+  // Of a job that outlives its nodes; 0: of none.
+  int64_t generation = 0;
+  std::string lost_nodes{};  // just before, with commas between them
 };
 
 // In a program's environment: by which interface PyTorch's gloo reaches other ranks.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bindings/cli/cluster/plan_words.h"
 #include "tests/cli/fixtures/golden.h"
 
 namespace optile::cli {
@@ -155,10 +156,26 @@ TEST(PlanText, ChangeThatCouldNotBeComparedIsKeptAndSaysWhy) {
               HasSubstr("1.20 times as fast: kept; not compared: the speed of a rank changed"));
 }
 
+TEST(PlanText, GenerationAndLostNodesAreShownOfJobsThatOutliveTheirNodes) {
+  Json elastic = pipeline();
+  elastic["generation"] = 3;
+  elastic["lost_nodes"] = {"node2", "node4"};
+  const Json plans = answer({elastic, shares()});
+  EXPECT_EQ(generation_lines(plans), "job train.py: generation 3, without node2, node4\n");
+  EXPECT_THAT(plan_text(plans, "").value(),
+              HasSubstr("4 micro-batches; generation 3, without node2, node4\nplan "));
+  EXPECT_THAT(node_table(cluster(), plans), HasSubstr("\njob train.py: generation 3, without"));
+  elastic["lost_nodes"] = Json::array();
+  EXPECT_EQ(generation_lines(answer({elastic})), "job train.py: generation 3\n");
+  EXPECT_EQ(generation_lines(answer({shares(), pipeline()})), "");
+}
+
 TEST(PlanText, HostileAnswersMoveNoCursor) {
   Json hostile = pipeline();
   hostile["job"] = "\x1b[2Jjob";
   hostile["schedule"] = "a\nb";
+  hostile["generation"] = 2;
+  hostile["lost_nodes"] = {"\x1b[2J", 7};
   hostile["ranks"][0]["node"] = "\x1b]0;title\x07";
   hostile["changes"][1]["reason"] = "\r\x1b[31m";
   hostile["changes"][0]["before"]["parts"] = {1e300, -5, "x"};

@@ -32,6 +32,21 @@ TEST(JobPlan, IsReadAsItWasWritten) {
   }
 }
 
+TEST(JobPlan, WithoutGenerationIsOfNoJobThatOutlivesItsNodes) {
+  nlohmann::json json = to_json(pipeline_plan("train", 1, 1));
+  json["generation"] = 2;
+  json["lost_nodes"] = {"node2"};
+  const base::Result<JobPlan> second = read_job_plan(json);
+  ASSERT_TRUE(second.ok()) << second.message();
+  EXPECT_EQ(to_json(second.value()), json);
+  json.erase("generation");
+  json.erase("lost_nodes");
+  const base::Result<JobPlan> read = read_job_plan(json);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read.value().generation.number, 0);
+  EXPECT_THAT(read.value().generation.lost_nodes, IsEmpty());
+}
+
 TEST(JobPlan, WithoutReplicasHasOne) {
   nlohmann::json json = to_json(hybrid_plan("train", 1, 1));
   json.erase("replicas");
@@ -88,6 +103,8 @@ TEST(JobPlan, WhatIsWrongIsRefusedByName) {
   EXPECT_THAT(refusal("/replicas", 0), HasSubstr("replicas are 1 at least"));
   EXPECT_THAT(refusal("/replicas", 3), HasSubstr("equal parts of its ranks"));
   EXPECT_THAT(refusal("/choice", "a\nb"), HasSubstr("choice has to be printable"));
+  EXPECT_THAT(refusal("/generation", -1), HasSubstr("generation is out of range"));
+  EXPECT_THAT(refusal("/lost_nodes", {"a b"}), HasSubstr("node has to be letters"));
   nlohmann::json divided = to_json(shares_plan("train", 1, 10));
   divided["replicas"] = 2;
   EXPECT_THAT(read_job_plan(divided).message(), HasSubstr("of a pipeline or a placement"));

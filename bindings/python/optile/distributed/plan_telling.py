@@ -36,6 +36,16 @@ def job_name() -> str:
     return as_name(named or os.path.basename(sys.argv[0] if sys.argv else ""), "job")
 
 
+def generation() -> Dict[str, Any]:
+    """Of a job that outlives its nodes, as `optile launch --nodes MIN:MAX` says it; an older daemon
+    takes nothing of it."""
+    number = os.environ.get("OPTILE_GENERATION", "")
+    if not number.isdecimal():
+        return {}
+    lost = os.environ.get("OPTILE_LOST_NODES", "")
+    return {"generation": int(number), "lost_nodes": lost.split(",") if lost else []}
+
+
 def _own_folder(path: str) -> bool:
     """Nobody else can have put a socket there."""
     try:
@@ -112,6 +122,7 @@ class PlanTeller:
         self._since = 0
         self._told: Optional[List[Any]] = None
         self._told_at = 0.0
+        self._generation = generation()
         self.choice = ""  # why so many ranks run one model
 
     def changed(self, step: int) -> None:
@@ -132,7 +143,7 @@ class PlanTeller:
         self._told, self._told_at = news, now
         named: Dict[str, Any] = {
             "job": self._job, "run": self._run, "epoch": self._epoch, "step": step,
-            "since_step": self._since, "choice": self.choice,
+            "since_step": self._since, "choice": self.choice, **self._generation,
         }  # fmt: skip
         record = plan_record(named, in_force, self._nodes, times, changes)
         _tell(self._path, "/v1/cluster/plans", json.dumps(record))
