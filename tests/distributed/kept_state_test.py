@@ -1,4 +1,6 @@
 """What a training keeps to go on from (bindings/python/optile/distributed/kept_state.py)."""
+import contextlib
+import io
 import os
 import pathlib
 import sys
@@ -87,6 +89,22 @@ class Keeping(unittest.TestCase):
             self.assertEqual(expected, keeper.every)
         self.assertIn("another rank cannot keep", keeper.reason)
         self.assertEqual([], keeper.found())
+
+    def said(self, *, kept, **environment):
+        text = io.StringIO()
+        with mock.patch.dict("os.environ", environment), contextlib.redirect_stderr(text):
+            kept_state.say_begins_anew(kept, kept_state.was_started_before())
+        return text.getvalue()
+
+    def test_training_that_begins_anew_behind_a_loss_says_so(self):
+        anew = "begins with what the program has loaded"
+        self.assertEqual("", self.said(kept=False))
+        self.assertEqual("", self.said(kept=False, OPTILE_GENERATION="1",
+                                       TORCHELASTIC_RESTART_COUNT="0"))
+        for again in ({"OPTILE_GENERATION": "2"}, {"TORCHELASTIC_RESTART_COUNT": "1"}):
+            self.assertIn("nothing is kept", self.said(kept=False, **again))
+            self.assertIn(anew, self.said(kept=False, **again))
+        self.assertIn(anew, self.said(kept=True))
 
     def test_is_for_the_user_alone(self):
         self.keeper().keep(1, self.state)

@@ -133,16 +133,67 @@ class ReturnedMachine(LossTest):
         self.assertEqual({}, self.members_of("job"))
 
 
-class EndedJobs(ClusterTest):
+class JobTest(ClusterTest):
+    """All launches are on this machine."""
+
     def setUp(self):
         super().setUp()
         self.space.start_daemon()
 
     def launch(self, job, *options, command):
+        path = {"PATH": f"{OPTILE.parent}:{os.environ['PATH']}", "OPTILE_TORCH_BRIDGE": "off"}
         return self.space.popen([OPTILE, "launch", "--socket", self.space.socket, "--name", job,
                                  "--no-torchrun", *options, "--", *command],
-                                {"OPTILE_ETCD": self.etcd.url})
+                                {"OPTILE_ETCD": self.etcd.url, **path})
 
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set")
+class LeavingNodes(JobTest):
+    """Of three nodes the first ones leave at step 10, all at once."""
+
+    def train(self, script, *options, leave):
+        """How the others end, and what the first of them shows before it goes on."""
+        command = [WHEEL_PYTHON, SCRIPTS / script, "--steps", "12", *KEEPING, "--wait-step", "10",
+                   *options]
+        launches = []
+        for number in range(3):
+            launches.append(self.launch("train", "--nodes", "1:3", command=command))
+            claimed = f"optile/{USER}/jobs/train/members/"
+            wait_until(lambda n=number: len(self.etcd.keys(claimed)) == n + 1, "its claim")
+        for one in launches:
+            read_until(one, "waits")
+        for one in launches[:leave]:
+            one.terminate()
+        for one in launches[leave:]:
+            read_until(one, "waits")
+        shown = self.space.ask("cluster", "plan", "--job", "train").stdout
+        for one in launches[leave:]:
+            one.stdin.write("\n")
+            one.stdin.flush()
+        ended = [finish(one) for one in launches]
+        self.assertEqual([0] * (3 - leave), [one.code for one in ended[leave:]], ended)
+        return ended[leave:], shown
+
+    def test_placement_goes_on_with_copies_of_what_the_lost_node_had(self):  # fault: F60
+        ended, shown = self.train("placement_train.py", leave=1)
+        for one in ended:
+            said = json.loads(one.stdout.splitlines()[-1])
+            self.assertIn(said["resumed_from"], (9, 10), ended)
+            self.assertEqual(12 - said["resumed_from"], len(said["losses"]))
+            self.assertIn("begins generation 2", one.stderr)
+        self.assertIn("placement of operators; generation 2, without", shown)
+
+    def test_training_says_that_both_nodes_with_a_layer_are_lost(self):  # fault: F60
+        (left,), _ = self.train("pipeline_train.py", "--micro-batches", "4", "--layers", "9",
+                                leave=2)
+        said = json.loads(left.stdout.splitlines()[-1])
+        self.assertIsNone(said["resumed_from"])
+        self.assertEqual(12, len(said["losses"]))
+        self.assertIn("of no step is every layer kept by a rank that is left", left.stderr)
+        self.assertIn("begins with what the program has loaded", left.stderr)
+
+
+class EndedJobs(JobTest):
     def test_too_few_nodes_and_failing_programs_end_the_job(self):  # fault: F61, F63
         failing = [self.launch("failing", "--nodes", "1:2", command=["/bin/sh", "-c", "exit 3"])
                    for _ in range(2)]

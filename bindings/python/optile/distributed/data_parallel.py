@@ -14,7 +14,7 @@ from .batches import length_of, rows_of
 from .changes import WindowMedians
 from .job import Job
 from .kept_layers import resume_alone
-from .kept_state import StateKeeper
+from .kept_state import StateKeeper, say_begins_anew, was_started_before
 from .layers import with_restored
 from .moves import Broadcast
 from .plan_record import PlanInForce, RankTimes
@@ -148,9 +148,14 @@ class DataTraining:
             self._keeper.begin_at(last)
             return
         mine = found.step if found is not None else 0
-        steps = gather_objects(mine) if self.ranks > 1 else [mine]
+        known = (mine, bool(kept), was_started_before())
+        steps, any_kept, started_before = zip(
+            *(gather_objects(known) if self.ranks > 1 else [known])
+        )
         last = max(steps)
         if last == 0:
+            if self.rank == 0:
+                say_begins_anew(any(any_kept), any(started_before))
             return
         state = found.state if found is not None and mine == last else None
         if min(steps) < last:

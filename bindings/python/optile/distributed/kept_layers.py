@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 
 from .job import Job
-from .kept_state import Kept, StateKeeper
+from .kept_state import Kept, StateKeeper, say_begins_anew, was_started_before
 from .moves import Broadcast, Layer, pass_layer
 from .ranks import gather_numbers, gather_objects
 
@@ -63,12 +62,6 @@ def _load_common(
         one.load_state_dict(its_state)
 
 
-def _say_lost() -> None:
-    print("optile: of no step is every layer kept by a rank that is left, in a form for this number"
-          " of ranks: the training begins with what the program has loaded",
-          file=sys.stderr)  # fmt: skip
-
-
 def resume_alone(
     every: Sequence[Kept], layers: Sequence[Layer], optimizer: torch.optim.Optimizer,
     stateful: Sequence[Any],
@@ -80,7 +73,7 @@ def resume_alone(
             _load_layers(layers, optimizer, kept.state)
             _load_common(optimizer, stateful, kept.state["common"])
             return kept.step
-    _say_lost()
+    say_begins_anew(True, True)
     return 0
 
 
@@ -100,11 +93,11 @@ class KeptLayers:
         which each layer was kept by some rank."""
         found = {one.step: one.state for one in self._keeper.found()} if self._keeper else {}
         # One rank alone keeps the whole model, in another form.
-        every = gather_objects({step: list(state.get("layers", ()))
-                                for step, state in found.items()})  # fmt: skip
+        layers = {step: list(state.get("layers", ())) for step, state in found.items()}
+        every, started_before = zip(*gather_objects((layers, was_started_before())))
         step, holders = self._last_whole(every)
-        if step == 0 and any(every) and dist.get_rank() == 0:
-            _say_lost()
+        if self._keeper is not None and step == 0 and dist.get_rank() == 0:
+            say_begins_anew(any(every), any(started_before))
         if step in found:
             _load_layers(self._layers, self._optimizer, found[step])
         for number, layer in enumerate(self._layers):
@@ -116,7 +109,9 @@ class KeptLayers:
             self._keeper.begin_at(step)
         return step
 
-    def _last_whole(self, every: List[Mapping[int, Sequence[int]]]) -> Tuple[int, Dict[int, int]]:
+    def _last_whole(
+        self, every: Sequence[Mapping[int, Sequence[int]]]
+    ) -> Tuple[int, Dict[int, int]]:
         for step in sorted({one for steps in every for one in steps}, reverse=True):
             holders = {layer: rank for rank, steps in enumerate(every)
                        for layer in steps.get(step, ())}  # fmt: skip

@@ -71,6 +71,26 @@ def _bytes(state: Any) -> int:
     return sum(_bytes(one) for one in state) if isinstance(state, (list, tuple)) else 0
 
 
+def was_started_before() -> bool:
+    """Whether this launch, or its torchrun, has started these ranks before, and has lost some."""
+    generation = os.environ.get("OPTILE_GENERATION", "")
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
+    return any(one.isdecimal() and int(one) > first
+               for one, first in ((generation, 1), (restarts, 0)))  # fmt: skip
+
+
+def say_begins_anew(kept: bool, started_before: bool) -> None:
+    """Of all ranks, none of which has what the training could go on from: whether any has kept
+    something, and whether any was started before. A first start has nothing to say."""
+    if kept:
+        print("optile: of no step is every layer kept by a rank that is left, in a form for this "
+              "number of ranks: the training begins with what the program has loaded",
+              file=sys.stderr)  # fmt: skip
+    elif started_before:
+        print("optile: nothing is kept by the ranks that are left: the training begins with what "
+              "the program has loaded", file=sys.stderr)  # fmt: skip
+
+
 @dataclass
 class Kept:
     step: int
