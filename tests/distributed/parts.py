@@ -1,5 +1,5 @@
 """The parts of optile.distributed without the package's own __init__, which wants PyTorch; all but
-kept_state do without it."""
+kept_state and ranks do without it."""
 import importlib
 import pathlib
 import sys
@@ -13,8 +13,8 @@ sys.modules[_PACKAGE.__name__] = _PACKAGE
 
 
 def __getattr__(name):
-    if name == "kept_state":
-        return importlib.import_module("distributed_parts.kept_state")
+    if name in ("kept_state", "ranks"):
+        return importlib.import_module(f"distributed_parts.{name}")
     raise AttributeError(name)
 
 
