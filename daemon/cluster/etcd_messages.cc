@@ -9,6 +9,7 @@ namespace {
 
 using EtcdJson = nlohmann::json;
 
+constexpr std::chrono::hours kLongestLease{24};
 constexpr std::string_view kDigits64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -176,7 +177,10 @@ base::Result<Committed> read_committed(const EtcdJson& answer) {
 base::Result<GrantedClusterLease> read_granted(const EtcdJson& answer) {
   const GrantedClusterLease granted = {number_in(answer, "ID"),
                                        std::chrono::seconds(number_in(answer, "TTL"))};
-  if (granted.id == 0 || granted.ttl.count() <= 0) return no_answer_of_etcd("a lease has no time");
+  // We ask for seconds; with times that are no time, sums are none either.
+  if (granted.id == 0 || granted.ttl.count() <= 0 || granted.ttl > kLongestLease) {
+    return no_answer_of_etcd("a lease has no time");
+  }
   return granted;
 }
 

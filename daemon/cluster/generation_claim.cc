@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/cluster/key_numbers.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -62,17 +64,17 @@ struct GenerationClaim::Member {
     Member member;
     member.token = std::move(token);
     member.node = printable(json.at("node"));
-    member.address = json.at("address");
-    member.port = json.at("port");
-    member.least = json.at("least");
-    member.most = json.at("most");
+    member.address = printable(json.at("address"));
+    member.port = small_number(json, "port");
+    member.least = small_number(json, "least");
+    member.most = small_number(json, "most");
     member.state = json.at("state");
-    member.generation = json.at("generation");
-    member.rank = json.at("rank");
-    member.nodes = json.at("nodes");
-    member.master_address = json.at("master_address");
-    member.master_port = json.at("master_port");
-    member.code = json.at("code");
+    member.generation = whole_number(json, "generation", kMostTimes);
+    member.rank = small_number(json, "rank");
+    member.nodes = small_number(json, "nodes");
+    member.master_address = printable(json.at("master_address"));
+    member.master_port = small_number(json, "master_port");
+    member.code = small_number(json, "code");
     member.entry = entry;
     return member;
   }

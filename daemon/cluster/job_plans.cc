@@ -1,7 +1,10 @@
 #include "daemon/cluster/job_plans.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "daemon/cluster/key_numbers.h"
 
 namespace optile::daemon {
 namespace {
@@ -24,11 +27,13 @@ base::Result<PlanRecord> read_plan_record(const std::string& text) try {
   if (text.size() > kMaxPlanBytes + kMaxAround) return base::invalid("it is too long");
   const RecordJson json = RecordJson::parse(text);
   PlanRecord record;
-  record.protocol = json.at("protocol").get<int>();
+  record.protocol = small_number(json, "protocol");
   if (record.protocol != kClusterProtocol) return record;
   record.owner = json.at("owner").get<std::string>();
   record.node = json.at("node").get<std::string>();
-  record.uid = json.at("uid").get<unsigned>();
+  const int64_t uid = whole_number(json, "uid", kMostTimes);
+  if (uid < 0 || uid > std::numeric_limits<unsigned>::max()) return base::invalid("of no account");
+  record.uid = static_cast<unsigned>(uid);
   if (!is_cluster_name(record.node)) return base::invalid("its node has no name");
   base::Result<JobPlan> plan = read_job_plan(json.at("plan"));
   if (!plan.ok()) return plan.error();

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/cluster/key_numbers.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -49,7 +51,7 @@ std::string own_record(const Membership::Settings& settings) {
 int64_t epoch_in(const std::string& text) {
   int64_t epoch = 0;
   std::from_chars(text.data(), text.data() + text.size(), epoch);
-  return epoch;
+  return std::clamp<int64_t>(epoch, 0, kMostTimes);
 }
 
 }  // namespace

@@ -8,8 +8,11 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
+
+#include "daemon/cluster/key_numbers.h"
 
 namespace optile::daemon {
 namespace {
@@ -18,6 +21,7 @@ using RecordJson = nlohmann::json;
 
 constexpr std::size_t kMaxClusterName = 63;
 constexpr int kMaxProbePort = 65535;
+constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
 bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
@@ -60,7 +64,7 @@ bool take_measurements(const RecordJson& json, NodeMeasurements& into) {
   }
   into.interface = printable(json.value("interface", ""));
   into.probe_address = printable(json.value("probe_address", ""));
-  into.probe_port = json.value("probe_port", 0);
+  into.probe_port = json.contains("probe_port") ? small_number(json, "probe_port") : 0;
   const RecordJson links = json.value("links", RecordJson::array());
   if (!links.is_array() || links.size() > kMaxNodeLinks) return false;
   for (const RecordJson& one : links) {
@@ -88,13 +92,14 @@ std::string to_text(const NodeRecord& record) {
 base::Result<NodeRecord> read_node_record(const std::string& text) try {
   const RecordJson json = RecordJson::parse(text);
   NodeRecord record;
-  record.protocol = json.at("protocol").get<int>();
+  record.protocol = small_number(json, "protocol");
   record.name = printable(json.at("name").get<std::string>());
   if (record.protocol != kClusterProtocol) return record;
   record.address = printable(json.at("address").get<std::string>());
-  record.cores = json.at("cores").get<int>();
-  record.tiles = json.at("tiles").get<int>();
-  record.memory_bytes = json.at("memory_bytes").get<uint64_t>();
+  record.cores = small_number(json, "cores");
+  record.tiles = small_number(json, "tiles");
+  record.memory_bytes =
+      static_cast<uint64_t>(std::max<int64_t>(0, whole_number(json, "memory_bytes", kMostBytes)));
   record.instance = json.at("instance").get<std::string>();
   // A daemon of before tells none.
   if (json.contains("measured") && !take_measurements(json.at("measured"), record.measured)) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/cluster/key_numbers.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -132,8 +134,8 @@ void RankClaim::read_entry(const KeyValue& entry, Snapshot& seen) const {
   const std::string starts = start_key(0).substr(0, start_key(0).size() - 1);
   const ClaimJson json = ClaimJson::parse(entry.value);
   if (entry.key.starts_with(starts)) {
-    Start start = {json.at("tokens").get<std::vector<std::string>>(), json.at("address"),
-                   json.at("port")};
+    Start start = {json.at("tokens").get<std::vector<std::string>>(), printable(json.at("address")),
+                   small_number(json, "port")};
     const auto ours = std::find(start.tokens.begin(), start.tokens.end(), settings_.token);
     if (ours == start.tokens.end()) return;
     const auto rank = static_cast<int>(ours - start.tokens.begin());
@@ -141,9 +143,9 @@ void RankClaim::read_entry(const KeyValue& entry, Snapshot& seen) const {
         (entry.key == start_key(rank) && entry.lease == lease_) || (seen.start && seen.start->kept);
     seen.start = std::move(start);
   } else if (entry.key.starts_with(ranks)) {
-    Holder holder = {json.at("token"),   json.at("run"),  json.at("node"),
-                     json.at("address"), json.at("port"), json.at("nodes")};
-    holder.node = printable(holder.node);
+    Holder holder = {json.at("token"),           json.at("run"),
+                     printable(json.at("node")), printable(json.at("address")),
+                     small_number(json, "port"), small_number(json, "nodes")};
     holder.entry = entry;
     int rank = -1;
     const char* end = entry.key.data() + entry.key.size();
