@@ -28,8 +28,12 @@ constexpr Named kNames[] = {
     {Disturbance::kStoreSilent, "StoreSilent"},
     {Disturbance::kStoreRefusing, "StoreRefusing"},
     {Disturbance::kStoreHalted, "StoreHalted"},
+    {Disturbance::kStoreSlow, "StoreSlow"},
+    {Disturbance::kClockJumps, "ClockJumps"},
     {Disturbance::kDaemonStopped, "DaemonStopped"},
     {Disturbance::kDaemonKilled, "DaemonKilled"},
+    {Disturbance::kOtherVersion, "OtherVersion"},
+    {Disturbance::kKilledInTransaction, "KilledInTransaction"},
     {Disturbance::kDaemonLeaves, "DaemonLeaves"},
     {Disturbance::kLeaderLeaves, "LeaderLeaves"},
     {Disturbance::kLaunchStopped, "LaunchStopped"},
@@ -132,15 +136,21 @@ void ClusterDisturbances::disturb(Disturbance kind) {
       return disturb_store(ServiceState::kRefusing);
     case Disturbance::kStoreHalted:
       return disturb_store(ServiceState::kHalted);
+    case Disturbance::kStoreSlow:
+      return disturb_store(ServiceState::kSlow);
+    case Disturbance::kClockJumps:
+      return disturb_clock(draw_victim());
     case Disturbance::kDaemonStopped:
     case Disturbance::kDaemonKilled:
     case Disturbance::kDaemonLeaves:
+    case Disturbance::kOtherVersion:
       return disturb_daemon(kind, draw_victim());
     case Disturbance::kLaunchStopped:
     case Disturbance::kLaunchKilled:
     case Disturbance::kLaunchInterrupted:
       return disturb_launch(kind);
-    case Disturbance::kLeaderLeaves:         // look() does it
+    case Disturbance::kKilledInTransaction:  // look() does it
+    case Disturbance::kLeaderLeaves:         // the same
     case Disturbance::kLaunchKilledAtStart:  // the same
     case Disturbance::kOtherNodes:           // launch_job() does it
       return;
@@ -191,11 +201,48 @@ void ClusterDisturbances::disturb_daemon(Disturbance kind, SimulatedNode& node) 
   } else {
     cluster_.kill_daemon(node);
   }
+  if (kind == Disturbance::kOtherVersion) {
+    world.time.after(world.draw_time(milliseconds(0), seconds(15)),
+                     [this, &node] { start_other_version(node); });
+  }
+  start_again(node);
+}
+
+void ClusterDisturbances::start_again(SimulatedNode& node) {
+  SimulatedWorld& world = cluster_.world();
   world.time.after(world.draw_time(milliseconds(10), seconds(30)), [this, &node] {
     cluster_.start_daemon(node);
     node.daemon->process().go_on(cluster_.world().happens(0.5));
     cluster_.note(node.daemon->instance() + " goes on");
   });
+}
+
+// It keeps what is another's, and speaks of things that nobody here knows. It does not keep its
+// lease.
+void ClusterDisturbances::start_other_version(const SimulatedNode& node) {
+  if (ended_) return;
+  MemoryServer& server = cluster_.service().server();
+  const std::string protocol = std::to_string(kClusterProtocol + 1);
+  const std::string record = R"({"protocol": )" + protocol + R"(, "name": ")" + node.machine.name +
+                             R"(", "instance": "later-", "things": [1]})";
+  const std::string plan = R"({"protocol": )" + protocol + R"(, "owner": "later-", "plan": 3})";
+  const ClusterLease lease = server.grant_lease(kMembershipTtl).id;
+  cluster_.service().mark_end(kMembershipTtl);
+  for (const auto& [key, value] :
+       {std::pair(kSimulatedKeys.node(node.machine.name), record),
+        std::pair(kSimulatedKeys.plan(7, "job-of-" + node.machine.name), plan)}) {
+    static_cast<void>(server.commit({{key_is_absent(key)}, {put_key(key, value, lease)}}));
+  }
+  cluster_.note(node.machine.name + " has a daemon of a later version");
+}
+
+// As of a machine that was suspended, or moved to another host.
+void ClusterDisturbances::disturb_clock(SimulatedNode& node) {
+  SimulatedWorld& world = cluster_.world();
+  const SimulatedTime forward =
+      world.happens(0.5) ? world.draw_time(milliseconds(1), seconds(15)) : std::chrono::hours(100);
+  node.machine.clock.offset += forward;
+  cluster_.note("the clock of " + node.machine.name + " jumps");
 }
 
 void ClusterDisturbances::disturb_launch(Disturbance kind) {
@@ -224,6 +271,7 @@ void ClusterDisturbances::look() {
   const bool begun = std::exchange(begun_, counts.begun) != counts.begun;
   const bool leader = std::exchange(leaders_, counts.leaders) != counts.leaders;
   if (ended_) return;
+  if (has(settings_.kinds, Disturbance::kKilledInTransaction)) kill_who_committed();
   if (begun && has(settings_.kinds, Disturbance::kLaunchKilledAtStart)) kill_some_of_start();
   if (leader && has(settings_.kinds, Disturbance::kLeaderLeaves)) send_leader_away();
 }
@@ -235,6 +283,20 @@ void ClusterDisturbances::kill_some_of_start() {
     world.time.after(world.draw_time(milliseconds(0), milliseconds(1500)), [this, token] {
       if (const SimulatedLaunch* one = cluster_.launch_of(token)) cluster_.kill_launch(*one);
     });
+  }
+}
+
+// A daemon that publishes, a leader that becomes one, a launch that claims or begins a job.
+void ClusterDisturbances::kill_who_committed() {
+  const std::shared_ptr<SimulatedProcess> who = cluster_.service().take_last_commit();
+  if (who == nullptr || !cluster_.world().happens(0.1)) return;
+  for (const auto& node : cluster_.nodes()) {
+    if (node->daemon == nullptr || &node->daemon->process() != who.get()) continue;
+    cluster_.kill_daemon(*node);
+    return start_again(*node);
+  }
+  for (const auto& launch : cluster_.launches()) {
+    if (launch->process() == who) return cluster_.kill_launch(*launch);
   }
 }
 

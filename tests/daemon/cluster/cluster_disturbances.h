@@ -19,10 +19,14 @@ enum class Disturbance {
   kStoreSilent,  // for everybody
   kStoreRefusing,
   kStoreHalted,
-  kDaemonStopped,  // SIGSTOP, and SIGCONT later
-  kDaemonKilled,   // and started again, under its name
-  kDaemonLeaves,   // and joins again
-  kLeaderLeaves,   // soon after it became one
+  kStoreSlow,            // its disk is
+  kClockJumps,           // a machine's monotonic one, forward
+  kDaemonStopped,        // SIGSTOP, and SIGCONT later
+  kDaemonKilled,         // and started again, under its name
+  kOtherVersion,         // the same, and one of a later version of optile has its name for a while
+  kKilledInTransaction,  // it was carried out, and whoever asked is dead before the answer
+  kDaemonLeaves,         // and joins again
+  kLeaderLeaves,         // soon after it became one
   kLaunchStopped,
   kLaunchKilled,
   kLaunchKilledAtStart,
@@ -62,6 +66,10 @@ class ClusterDisturbances {
   void disturb_store(SimulatedService::State state);
   void disturb_daemon(Disturbance kind, SimulatedNode& node);
   void disturb_launch(Disturbance kind);
+  void disturb_clock(SimulatedNode& node);
+  void start_other_version(const SimulatedNode& node);
+  void start_again(SimulatedNode& node);
+  void kill_who_committed();
   void kill_some_of_start();
   void send_leader_away();
   SimulatedNode& draw_node();

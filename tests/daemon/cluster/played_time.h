@@ -39,7 +39,8 @@ class PlayedTime {
   std::map<std::pair<Time, uint64_t>, std::function<void()>> waiting_;
 };
 
-// A monotonic clock: it never jumps, and runs a little too fast or too slow.
+// A monotonic clock: it runs a little too fast or too slow, and jumps only forward, where something
+// lets it.
 struct MachineClock {
   PlayedTime::Time offset{0};
   double drift = 0;  // 1e-6: a microsecond a second too fast

@@ -168,7 +168,7 @@ class GenerationSimulation {
     const auto at = static_cast<std::size_t>(world_.draw(0, std::ssize(machines_) - 1));
     SimulatedLink& link = machines_[at]->link;
     const auto lasts = world_.draw_time(milliseconds(100), seconds(40));
-    const auto kind = world_.draw(0, 7);
+    const auto kind = world_.draw(0, 8);
     if (kind <= 1 && launches_[at] != nullptr) {
       launches_[at].reset();
       world_.time.after(lasts, [this, at] {
@@ -180,15 +180,32 @@ class GenerationSimulation {
         if (launches_[at] != nullptr) launches_[at]->process().go_on(world_.happens(0.5));
       });
     } else if (kind == 7 && service_.state() == SimulatedService::State::kAnswers) {
-      service_.change_state(world_.happens(0.5) ? SimulatedService::State::kSilent
-                                                : SimulatedService::State::kHalted);
+      constexpr SimulatedService::State kStates[] = {SimulatedService::State::kSilent,
+                                                     SimulatedService::State::kHalted,
+                                                     SimulatedService::State::kSlow};
+      service_.change_state(kStates[world_.draw(0, 2)]);
       world_.time.after(lasts,
                         [this] { service_.change_state(SimulatedService::State::kAnswers); });
+    } else if (kind == 8) {  // as of a machine that was suspended
+      machines_[at]->clock.offset += world_.draw_time(milliseconds(1), seconds(20));
     } else {
       if (kind == 3 || kind == 4) link.carries_requests = false;
       if (kind == 3 || kind == 5) link.carries_replies = false;
       if (kind == 6) link.lost_requests = link.lost_replies = link.late = 0.4;
       world_.time.after(lasts, [this, &link] { mend(link); });
+    }
+  }
+
+  // Before the answer: whoever begins a generation, enters one or ends the job.
+  void kill_who_committed() {
+    const std::shared_ptr<SimulatedProcess> who = service_.take_last_commit();
+    if (who == nullptr || !disturbed_ || !world_.happens(0.05)) return;
+    for (std::size_t at = 0; at < launches_.size(); ++at) {
+      if (launches_[at] == nullptr || &launches_[at]->process() != who.get()) continue;
+      launches_[at].reset();
+      world_.time.after(world_.draw_time(milliseconds(100), seconds(40)), [this, at] {
+        if (launches_[at] == nullptr) launch(at);
+      });
     }
   }
 
@@ -202,6 +219,7 @@ class GenerationSimulation {
   }
 
   void look() {
+    kill_who_committed();
     const KeyRange keys = service_.server().get(kMembers);
     if (keys.revision != revision_) check_store(keys);
     revision_ = keys.revision;

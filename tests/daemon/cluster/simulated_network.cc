@@ -63,6 +63,12 @@ void SimulatedService::mark_end(seconds ttl) {
   world_.time.after(MachineClock::as_true(ttl, drift_), [] {});
 }
 
+SimulatedTime SimulatedService::draw_wait(RequestKind kind) {
+  const bool writes = kind != RequestKind::kGet && kind != RequestKind::kKeepAlive;
+  if (state_ != State::kSlow || !writes) return SimulatedTime(0);
+  return world_.draw_time(milliseconds(100), seconds(3));
+}
+
 SimulatedTime SimulatedStore::draw_delay() {
   if (world_.happens(machine_.link.late)) return world_.draw_time(seconds(0), seconds(6));
   if (world_.happens(0.1)) return world_.draw_time(milliseconds(1), milliseconds(200));
@@ -84,17 +90,24 @@ void SimulatedStore::request(RequestKind kind, std::function<base::Result<T>(Mem
   const SimulatedLink& link = machine_.link;
   if (!link.carries_requests || world_.happens(link.lost_requests)) return;
   // It outlives this store: what was sent arrives.
-  world_.time.after(draw_delay(), [&world = world_, &service = service_, &link, back = draw_delay(),
-                                   kind, ask = std::move(ask), settle, lost] {
-    if (service.state() == SimulatedService::State::kRefusing) return settle(lost);
-    if (service.state() != SimulatedService::State::kAnswers) return;
+  const auto arrive = [&world = world_, &service = service_, &link, back = draw_delay(), kind,
+                       ask = std::move(ask), settle, lost, process = std::weak_ptr(process_)] {
+    using State = SimulatedService::State;
+    if (service.state() == State::kRefusing) return settle(lost);
+    if (service.state() == State::kSilent || service.state() == State::kHalted) return;
     service.count(kind);
     base::Result<T> outcome = ask(service.server());
+    if (kind == RequestKind::kCommit) service.note_commit(process);
     if constexpr (std::is_same_v<T, GrantedClusterLease>) {
       if (outcome.ok()) service.mark_end(outcome.value().ttl);
     }
     if (!link.carries_replies || world.happens(link.lost_replies)) return;
     world.time.after(back, [settle, outcome = std::move(outcome)] { settle(outcome); });
+  };
+  world_.time.after(draw_delay(), [&world = world_, &service = service_, kind, arrive] {
+    const SimulatedTime wait = service.draw_wait(kind);
+    if (wait == SimulatedTime(0)) return arrive();
+    world.time.after(wait, arrive);
   });
 }
 

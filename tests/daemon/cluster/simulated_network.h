@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/cluster/memory_store.h"
@@ -71,6 +72,7 @@ class SimulatedService {
     kSilent,    // no request arrives; leases end
     kRefusing,  // a request fails at once; leases end
     kHalted,    // no request arrives, and no lease ends
+    kSlow,      // what it has to write down takes its disk seconds
   };
   SimulatedService(SimulatedWorld& world, double drift) : world_(world), drift_(drift) {}
 
@@ -83,6 +85,13 @@ class SimulatedService {
   void count(RequestKind kind) { ++counts_[static_cast<std::size_t>(kind)]; }
   // Of requests that arrived.
   const RequestCounts& counts() const { return counts_; }
+  // How long a request that has arrived waits for the disk.
+  SimulatedTime draw_wait(RequestKind kind);
+  void note_commit(std::weak_ptr<SimulatedProcess> by) { last_commit_by_ = std::move(by); }
+  // Whose transaction was carried out since the last call, the last one; null: nobody's.
+  std::shared_ptr<SimulatedProcess> take_last_commit() {
+    return std::exchange(last_commit_by_, {}).lock();
+  }
 
  private:
   SimulatedWorld& world_;
@@ -91,6 +100,7 @@ class SimulatedService {
   SimulatedTime halted_{0};  // for so long until now
   SimulatedTime halted_since_{0};
   MemoryServer server_;
+  std::weak_ptr<SimulatedProcess> last_commit_by_;
   RequestCounts counts_{};
 };
 
