@@ -45,6 +45,15 @@ class World:
         return self.controller.add(stages.Window(found, self.step_seconds(found)), step)
 
 
+class Profiles(unittest.TestCase):
+    def test_slowest_rank_tells_the_level_and_all_of_them_how_layers_compare(self):
+        # Each rank was disturbed in another layer: the second one took longest in all.
+        found = stages.slowest_profile([[4.0, 1.0, 1.0], [2.0, 1.0, 6.0]])
+        self.assertAlmostEqual(9.0, sum(found))
+        self.assertAlmostEqual(3.0, found[0] / found[1])
+        self.assertEqual([0.0, 0.0], stages.slowest_profile([[0.0, 0.0]] * 2))
+
+
 class Simulation(unittest.TestCase):
     def test_gpipe_by_hand(self):
         # Forward 0-1 1-2, 1-4 4-7; backward 7-11 11-15, 11-13 15-17.

@@ -99,6 +99,14 @@ def profile_of(rounds: Sequence[Sequence[float]]) -> List[float]:
     return [one * level / whole if whole > 0 else 0.0 for one in shape]
 
 
+def slowest_profile(every: Sequence[Sequence[float]]) -> List[float]:
+    """Of ranks that run equal parts: how layers compare is told by all of them, the level by the
+    one that takes longest in all. The longest of each layer would add up what noise there is."""
+    whole = [sum(one) for one in every]
+    mean = [sum(one) / len(every) for one in zip(*every)]
+    return [one * max(whole) / max(sum(mean), 1e-12) for one in mean]
+
+
 class Speed(NamedTuple):
     """How a rank compares with its profile, lately: so many times the seconds."""
 
