@@ -43,8 +43,10 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/placements.py
               bindings/python/optile/distributed/plan_record.py
               bindings/python/optile/distributed/plan_telling.py
+              bindings/python/optile/distributed/rank_cores.py
               bindings/python/optile/distributed/ranks.py
               bindings/python/optile/distributed/replicas.py
+              bindings/python/optile/distributed/shared_cores.py
               bindings/python/optile/distributed/shares.py
               bindings/python/optile/distributed/speeds.py
               bindings/python/optile/distributed/stages.py

@@ -22,8 +22,10 @@ from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
+from .rank_cores import computing_clock, gather_cores, shares_cores
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
+from .shared_cores import with_messages
 from .stages import (
     SCHEDULES, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
@@ -99,6 +101,8 @@ class PipelineTraining:
         self._optimizer = job.optimizer
         self._loss_fn = job.loss_fn
         self._clock = job.clock
+        self._cores = gather_cores(job.clock)
+        self._computing_clock = computing_clock(job.clock, self._cores)
         self._schedule_name = schedule
         self._replicas = replicas
         self._rank, self._ranks = replicas.rank, replicas.ranks
@@ -113,14 +117,14 @@ class PipelineTraining:
         self.steps = self._kept.begin()
         warm_ups = {
             count: warm_up(model, job.loss_fn, x[: len(x) // count], y[: len(y) // count],
-                           job.clock)
+                           self._computing_clock)
             for count in counts
         }
         self._layouts = {count: one.inputs for count, one in warm_ups.items()}
         self._loss_dtype = warm_ups[counts[0]].loss_dtype
         elements = [sum(one.numel() for one in layer.parameters()) for layer in self._layers]
         self.controller = StageController(
-            schedule, self._profiles(warm_ups), elements, boundaries
+            schedule, self._profiles(warm_ups), elements, boundaries, self._cores
         )
         own = self._own_layers()
         for number, layer in enumerate(self._layers):
@@ -143,7 +147,7 @@ class PipelineTraining:
     def _profiles(self, warm_ups: Mapping[int, WarmUp]) -> Dict[int, Profile]:
         """Collective: what all ranks measured."""
         largest = max(one.bytes() for layouts in self._layouts.values() for one in layouts)
-        link = measured_link(self._replicas, largest, self._clock)
+        link = measured_link(self._replicas, largest, self._computing_clock)
         return profiles_of(warm_ups, link, self._replicas)
 
     def _own_layers(self) -> range:
@@ -157,7 +161,7 @@ class PipelineTraining:
         self._trained = list(mine.parameters())
         self._exchange_seconds = self._replicas.measured_exchange(self._trained, self._clock)
         stage = _TimedStage(
-            self._clock, mine, self._replicas, (layouts[own.start], layouts[own.stop])
+            self._computing_clock, mine, self._replicas, (layouts[own.start], layouts[own.stop])
         )
         kind = ScheduleGPipe if self._schedule_name == "gpipe" else Schedule1F1B
         self._stage = stage
@@ -169,9 +173,15 @@ class PipelineTraining:
         """Forward and backward, for the rows of this replica. The loss, on its last rank."""
         first, last = self._rank == 0, self._rank == self._ranks - 1
         losses: List[torch.Tensor] = []
-        self._stage.forward_seconds = self._stage.backward_seconds = 0.0
+        stage = self._stage
+        stage.forward_seconds = stage.backward_seconds = 0.0
+        begin = self._computing_clock()
         self._schedule.step(*([x] if first else []), target=y if last else None,
                             losses=losses if last else None, return_outputs=False)  # fmt: skip
+        if shares_cores(self._cores):
+            stage.forward_seconds, stage.backward_seconds = with_messages(
+                self._computing_clock() - begin, stage.forward_seconds, stage.backward_seconds
+            )
         return torch.stack([one.detach() for one in losses]).mean() if last else None
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -186,9 +196,9 @@ class PipelineTraining:
             loss = torch.empty((), dtype=self._loss_dtype)
         passed = self._replicas.share_loss(loss, self._ranks - 1)
         self._replicas.average_gradients(self._trained)
-        updating = self._clock()
+        updating = self._computing_clock()
         self._optimizer.step()
-        updated = self._clock()
+        updated = self._computing_clock()
         passed.wait()
         self.steps += 1
         self._last_seconds = self._clock() - begin

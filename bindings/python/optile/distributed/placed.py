@@ -23,8 +23,10 @@ from .place_command import BackgroundSearch, place
 from .placements import Placement, PlacementController
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
+from .rank_cores import computing_clock, gather_cores, shares_cores
 from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .replicas import Replicas
+from .shared_cores import SharedCores, with_messages
 from .stages import StageSeconds, Window
 from .step_units import Link, UnitCosts, UnitGraph, Value, owners_of, place_file
 from .traced import HeldTensors, Node, TracedUnits, find_units, tensors_in
@@ -178,8 +180,9 @@ def graph_of(units: TracedUnits) -> UnitGraph:
 
 
 def costs_of(
-    graph: UnitGraph, profile: UnitProfile, replicas: Replicas, clock: Clock
-) -> UnitCosts:
+    graph: UnitGraph, profile: UnitProfile, replicas: Replicas, clock: Clock,
+    cores: Optional[SharedCores],
+) -> UnitCosts:  # fmt: skip
     """Collective: what all ranks measured; of each place in a replica the slowest."""
     largest = max((one.bytes for one in graph.values), default=1)
     link = measured_link(replicas, largest, clock)
@@ -187,7 +190,7 @@ def costs_of(
     slowest = Link(max(one[0][0] for one in every), max(one[0][1] for one in every))
     none = [[0.0] * len(graph.names)] * replicas.ranks
     forward, backward = (replicas.slowest([one[way] for one in every]) for way in (1, 2))
-    return UnitCosts(forward, backward, slowest, none)
+    return UnitCosts(forward, backward, slowest, none, cores)
 
 
 class PlacementTraining:
@@ -200,6 +203,8 @@ class PlacementTraining:
         self._optimizer = job.optimizer
         self._loss_fn = job.loss_fn
         self._clock = job.clock
+        self._cores = gather_cores(job.clock)
+        self._computing_clock = computing_clock(job.clock, self._cores)
         self._replicas = replicas
         self._rank, self._ranks = replicas.rank, replicas.ranks
         self._units = find_units(job.model, job.example[0])
@@ -249,9 +254,11 @@ class PlacementTraining:
 
     def _measured(self, job: Job) -> UnitCosts:
         """Collective: what all ranks measured."""
-        profile = measure_units(job.model, self._units, job.loss_fn, *job.example, job.clock)
+        profile = measure_units(job.model, self._units, job.loss_fn, *job.example,
+                                self._computing_clock)  # fmt: skip
         self._loss_dtype = profile.loss_dtype
-        return costs_of(self._graph, profile, self._replicas, self._clock)
+        return costs_of(self._graph, profile, self._replicas, self._computing_clock,
+                        self._cores)  # fmt: skip
 
     def _first_placement(self, costs: UnitCosts, placement: Optional[str]) -> Placement:
         """Collective. Rank 0 finds it; where it fails, every rank ends with its message."""
@@ -278,7 +285,7 @@ class PlacementTraining:
         parts = divide_into_parts(order, owners, self._graph, self._rank)
         self._runner = StepRunner(self._units, self._graph, self._loss_fn, parts,
                                   self._replicas.job_ranks(owners), dist.get_rank(),
-                                  self._clock)  # fmt: skip
+                                  self._computing_clock)  # fmt: skip
         self._trained = [one for unit in self._own for one in self._held[unit].parameters()]
         self._exchange_seconds = self._replicas.measured_exchange(self._trained, self._clock)
         self._loss_owner = owners[-1]
@@ -287,7 +294,14 @@ class PlacementTraining:
 
     def run_passes(self, x: Any, y: Any) -> Optional[torch.Tensor]:
         """Forward and backward, for the rows of this replica. The loss, on the rank that has it."""
-        return self._runner.run(x, y)
+        runner = self._runner
+        begin = self._computing_clock()
+        loss = runner.run(x, y)
+        if shares_cores(self._cores):
+            runner.forward_seconds, runner.backward_seconds = with_messages(
+                self._computing_clock() - begin, runner.forward_seconds, runner.backward_seconds
+            )
+        return loss
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
         x, y = self._replicas.rows_of((x, y))
@@ -302,9 +316,9 @@ class PlacementTraining:
             loss = torch.empty((), dtype=self._loss_dtype)
         passed = self._replicas.share_loss(loss, self._loss_owner)
         self._replicas.average_gradients(self._trained)
-        updating = self._clock()
+        updating = self._computing_clock()
         self._optimizer.step()
-        updated = self._clock()
+        updated = self._computing_clock()
         passed.wait()
         self.steps += 1
         self._last_seconds = self._clock() - begin
@@ -317,9 +331,9 @@ class PlacementTraining:
         """Once a window, while others compute or wait."""
         if self._probed is None or self.steps % WindowMedians.STEPS > 0:
             return
-        begin = self._clock()
+        begin = self._computing_clock()
         self._runner.units.probe(self._probed, x, y)
-        self._probe_seconds = self._clock() - begin
+        self._probe_seconds = self._computing_clock() - begin
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:
         medians = self._medians.add(seconds)

@@ -107,6 +107,7 @@ class PlacementController:
             scaled(profile.backward, [one.backward for one in self._speeds]),
             profile.link,
             scaled([self._elements] * profile.ranks, [one.update for one in self._speeds]),
+            profile.cores,
         )
 
     def whole_seconds(self) -> List[float]:

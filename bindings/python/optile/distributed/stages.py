@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .changes import Change, Trials, have_moved
+from .shared_cores import Need, SharedCores, Task, rates_by_place, repeated, run_tasks
 
 SCHEDULES = ("1f1b", "gpipe")
 
@@ -54,9 +55,40 @@ def passes(schedule: str, stage: int, stages: int, micro_batches: int) -> List[b
     return [True] * ahead + steady + [False] * ahead
 
 
-def simulate(schedule: str, micro_batches: int, stages: Sequence[StageSeconds]) -> float:
+def step_tasks(
+    schedule: str, micro_batches: int, stages: Sequence[StageSeconds]
+) -> List[List[Task]]:
+    """What each stage does in a step, one after the other."""
+    found: List[List[Task]] = []
+    last = len(stages) - 1
+    orders = [passes(schedule, stage, len(stages), micro_batches) for stage in range(last + 1)]
+    places = [[[place for place, forward in enumerate(order) if forward == way]
+               for way in (False, True)] for order in orders]  # fmt: skip
+    for stage, (order, seconds) in enumerate(zip(orders, stages)):
+        tasks = []
+        numbers = [0, 0]
+        for forward in order:
+            source = stage - 1 if forward else stage + 1
+            number = numbers[forward]
+            numbers[forward] += 1
+            needs = ((Need(source, places[source][forward][number]),)
+                     if 0 <= source <= last else ())  # fmt: skip
+            tasks.append(Task(seconds.forward if forward else seconds.backward, needs))
+        found.append([*tasks, Task(seconds.update)])
+    return found
+
+
+def simulate(
+    schedule: str, micro_batches: int, stages: Sequence[StageSeconds],
+    cores: Optional[SharedCores] = None,
+) -> float:  # fmt: skip
     """How long a step takes. What a stage receives counts as its own: PyTorch's schedules ask for
-    a micro-batch when they are free for it, and wait until it is there."""
+    a micro-batch when they are free for it, and wait until it is there. `cores`: where ranks share
+    some, those of all replicas' ranks."""
+    if cores is not None:
+        tasks = step_tasks(schedule, micro_batches, stages)
+        ends = run_tasks(repeated(tasks, len(cores) // len(stages)), cores)
+        return max(of_rank[-1] for of_rank in ends)
     last = len(stages) - 1
     todo = [passes(schedule, stage, len(stages), micro_batches)[::-1] for stage in range(last + 1)]
     forward_ends: List[List[float]] = [[] for _ in stages]
@@ -139,9 +171,12 @@ class Costs:
     """What stages take under any plan with one number of micro-batches."""
 
     def __init__(
-        self, profile: Profile, elements: Sequence[int], speeds: Sequence[Speed]
-    ) -> None:
-        """`elements`: of each layer's parameters; `speeds`: of each rank."""
+        self, profile: Profile, elements: Sequence[int], speeds: Sequence[Speed],
+        rates: Sequence[float] = (), shared: Sequence[bool] = (),
+    ) -> None:  # fmt: skip
+        """`elements`: of each layer's parameters; `speeds`: of each rank; `rates`: how much of its
+        cores the others leave each rank, 0 to 1; `shared`: whose speed is of its messages, too
+        (StageController._speeds_in). Empty: each has cores of its own."""
         self.layers = len(elements)
         self.ranks = len(speeds)
         self._forward = [_summed(of_rank) for of_rank in profile.forward]
@@ -149,6 +184,8 @@ class Costs:
         self._transfer = profile.transfer
         self._elements = _summed(elements)
         self._speeds = speeds
+        self._slowness = [1 / one for one in rates or [1.0] * self.ranks]
+        self._shared = shared or [False] * self.ranks
 
     def transfers(self, rank: int, begin: int, end: int) -> Tuple[float, float]:
         """What a stage waits for what it receives, forward and backward, for a micro-batch."""
@@ -162,10 +199,13 @@ class Costs:
         into, back = self.transfers(rank, begin, end)
         forward = self._forward[rank][end] - self._forward[rank][begin]
         backward = self._backward[rank][end] - self._backward[rank][begin]
+        slowness = self._slowness[rank]
+        if self._shared[rank]:
+            into, back = into * speed.forward, back * speed.backward
         return StageSeconds(
-            forward * speed.forward + into,
-            backward * speed.backward + back,
-            (self._elements[end] - self._elements[begin]) * speed.update,
+            (forward * speed.forward + into) * slowness,
+            (backward * speed.backward + back) * slowness,
+            (self._elements[end] - self._elements[begin]) * speed.update * slowness,
         )
 
     def stages(self, boundaries: Sequence[int]) -> List[StageSeconds]:
@@ -285,15 +325,19 @@ class Window:
 class StageController:
     def __init__(
         self, schedule: str, profiles: Mapping[int, Profile], elements: Sequence[int],
-        boundaries: Optional[Sequence[int]] = None,
+        boundaries: Optional[Sequence[int]] = None, cores: Optional[SharedCores] = None,
     ) -> None:  # fmt: skip
         """`profiles`: for each number of micro-batches that may be chosen. Where `boundaries` are
-        given, they stay."""
+        given, they stay. `cores`: of all replicas' ranks, where some are shared; profiles and
+        windows are then those of ranks that have theirs to themselves."""
         self._schedule = schedule
+        self._cores = cores
         self._profiles = profiles
         self._elements = elements
         self._fixed = boundaries is not None
         self._ranks = len(next(iter(profiles.values())).forward)
+        rates = rates_by_place(cores, self._ranks) if cores is not None else [1.0] * self._ranks
+        self._shared = [one < 1 for one in rates]
         self._speeds = [Speed()] * self._ranks
         self._searched: Optional[List[Speed]] = None  # speeds of the last search under this plan
         self._trials = Trials(self._ranks)
@@ -348,35 +392,46 @@ class StageController:
         self.predicted_seconds = self._simulated(plan)
         return True
 
-    def _costs(self, micro_batches: int) -> Costs:
-        return Costs(self._profiles[micro_batches], self._elements, self._speeds)
+    def _costs(self, micro_batches: int, rates: Sequence[float] = ()) -> Costs:
+        return Costs(self._profiles[micro_batches], self._elements, self._speeds, rates,
+                     self._shared)  # fmt: skip
 
     def _simulated(self, plan: Plan) -> float:
         stages = self._costs(plan.micro_batches).stages(plan.boundaries)
-        return simulate(self._schedule, plan.micro_batches, stages)
+        return simulate(self._schedule, plan.micro_batches, stages, self._cores)
+
+    def _boundaries(self, count: int) -> List[Tuple[int, ...]]:
+        """The best ones for so many micro-batches. Where cores are shared, a search by simulated
+        steps would take too long: the best ones if all computed all the time, and if each rank had
+        its cores to itself."""
+        every: List[Sequence[float]] = [()]
+        if self._cores is not None:
+            every.append(rates_by_place(self._cores, self._ranks))
+        return [best_boundaries(self._costs(count, one), self._schedule, count)[0]
+                for one in every]  # fmt: skip
 
     def _best(self, boundaries: Optional[Sequence[int]]) -> Tuple[Plan, float]:
         found = []
         for count in sorted(self._profiles):
-            if boundaries is None:
-                chosen, _ = best_boundaries(self._costs(count), self._schedule, count)
-            else:
-                chosen = tuple(boundaries)
-            found.append(Plan(chosen, count))
+            several = self._boundaries(count) if boundaries is None else [tuple(boundaries)]
+            found += [Plan(one, count) for one in several]
         plan = min(found, key=self._simulated)
         return plan, self._simulated(plan)
 
     def _speeds_in(self, window: Window) -> Tuple[List[float], List[Speed]]:
         """The layers that a rank runs say how fast it is, and stand for those that it does not.
-        First of computing as a whole: beside what the warm-up measured."""
+        First of computing as a whole: beside what the warm-up measured. A rank that shares its
+        cores tells its passes with what messages take from them, and is held against both."""
         profile = self._profiles[self.plan.micro_batches]
         layers = len(self._elements)
+        costs = self._costs(self.plan.micro_batches)
         levels, speeds = [], []
         for rank, stage in enumerate(window.stages):
             own = self.plan.layers_of(rank, layers)
+            passed = costs.transfers(rank, own.start, own.stop) if self._shared[rank] else (0, 0)
             expected = StageSeconds(
-                sum(profile.forward[rank][layer] for layer in own),
-                sum(profile.backward[rank][layer] for layer in own),
+                sum(profile.forward[rank][layer] for layer in own) + passed[0],
+                sum(profile.backward[rank][layer] for layer in own) + passed[1],
                 sum(self._elements[layer] for layer in own),
             )
             level, speed = speed_beside(stage, expected, self._speeds[rank])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from .shared_cores import Need, SharedCores, Task, rates_by_place, repeated, run_tasks
+
 
 @dataclass(frozen=True)
 class Value:
@@ -64,6 +66,7 @@ class UnitCosts:
     backward: Sequence[Sequence[float]]  # [rank][unit]
     link: Link
     update: Sequence[Sequence[float]]  # [rank][unit]: the optimizer, at the end of a step
+    cores: Optional[SharedCores] = None  # of all replicas' ranks, where some are shared
 
     @property
     def ranks(self) -> int:
@@ -72,6 +75,18 @@ class UnitCosts:
     def whole_seconds(self, rank: int) -> float:
         """This rank alone, for all units."""
         return sum(self.forward[rank]) + sum(self.backward[rank]) + sum(self.update[rank])
+
+    def while_all_compute(self) -> "UnitCosts":
+        """What each unit takes where all ranks compute all the time."""
+        if self.cores is None:
+            return self
+        rates = rates_by_place(self.cores, self.ranks)
+
+        def slower(seconds: Sequence[Sequence[float]]) -> List[List[float]]:
+            return [[one / rate for one in of_rank] for of_rank, rate in zip(seconds, rates)]
+
+        return UnitCosts(slower(self.forward), slower(self.backward), self.link,
+                         slower(self.update))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -168,6 +183,37 @@ class _Simulation:
         return max(free + more for free, more in zip(self._free, update))
 
 
+def step_tasks(
+    graph: UnitGraph, costs: UnitCosts, owners: Sequence[int], order: Sequence[int]
+) -> List[List[Task]]:
+    """What each rank does in a step, one after the other: its units forward, in the opposite order
+    backward, and the optimizer."""
+    own = [[unit for unit in order if owners[unit] == rank] for rank in range(costs.ranks)]
+    places = {unit: place for units in own for place, unit in enumerate(units)}
+    last = {unit: 2 * len(units) - 1 - place for units in own
+            for place, unit in enumerate(units)}  # fmt: skip
+    needs: Dict[Tuple[int, bool], List[Need]] = {}
+    for value in graph.values:
+        took = costs.link.seconds(value.bytes)
+        maker = value.producer
+        for reader in value.readers:
+            if owners[reader] == owners[maker]:
+                continue
+            needs.setdefault((reader, True), []).append(
+                Need(owners[maker], places[maker], took))  # fmt: skip
+            if value.gradient:
+                needs.setdefault((maker, False), []).append(
+                    Need(owners[reader], last[reader], took))  # fmt: skip
+    found = []
+    for rank, units in enumerate(own):
+        forward = [Task(costs.forward[rank][unit], tuple(needs.get((unit, True), ())))
+                   for unit in units]  # fmt: skip
+        backward = [Task(costs.backward[rank][unit], tuple(needs.get((unit, False), ())))
+                    for unit in reversed(units)]  # fmt: skip
+        found.append([*forward, *backward, Task(sum(costs.update[rank][unit] for unit in units))])
+    return found
+
+
 def simulate(graph: UnitGraph, costs: UnitCosts, owners: Sequence[int]) -> Schedule:
     """A step with each unit on its owner's rank."""
     simulation = _Simulation(graph, costs, owners)
@@ -176,6 +222,10 @@ def simulate(graph: UnitGraph, costs: UnitCosts, owners: Sequence[int]) -> Sched
     last = len(graph.names) - 1
     order.remove(last)
     order.append(last)
+    if costs.cores is not None:
+        tasks = step_tasks(graph, costs, owners, order)
+        ends = run_tasks(repeated(tasks, len(costs.cores) // costs.ranks), costs.cores)
+        return Schedule(order, max(of_rank[-1] for of_rank in ends))
     return Schedule(order, simulation.backward(order))
 
 
@@ -205,7 +255,9 @@ class _PlaceFile:
 
 def place_file(graph: UnitGraph, costs: UnitCosts, nodes: Sequence[str]) -> Dict[str, Any]:
     """The step for `optile place`, which finds an owner for each unit; `nodes`: names of the ranks.
-    A unit's forward pass is the node with its name."""
+    A unit's forward pass is the node with its name. The command knows nothing of shared cores: it
+    is told what units take while all ranks compute."""
+    costs = costs.while_all_compute()
     speeds = _speeds(costs)
 
     def mean(seconds: Sequence[Sequence[float]], unit: int) -> float:

@@ -10,7 +10,9 @@ from ..job import Job
 from ..layers import layers_of, warm_up
 from ..links import measured_link
 from ..place_command import place
+from ..rank_cores import computing_clock, gather_cores
 from ..replicas import Replicas
+from ..shared_cores import SharedCores, rates_by_place
 from ..stages import StageController, micro_batch_counts
 from .training import agreed, divisors
 
@@ -44,10 +46,18 @@ def _counts_of(rows: int, ranks: int, layers: int, micro_batches: Optional[int])
         return []
 
 
+def _alone_seconds(of_places: List[float], cores: Optional[SharedCores]) -> float:
+    """Of the slowest rank that runs all of the model, while all other ranks do."""
+    rates = [1.0] * len(of_places) if cores is None else rates_by_place(cores, len(of_places))
+    return max(seconds / rate for seconds, rate in zip(of_places, rates))
+
+
 def _of_pipelines(job: Job, schedule: str, micro_batches: Optional[int]) -> Dict[int, float]:
     from ..pipeline import profiles_of
 
     x, y = job.example
+    cores = gather_cores(job.clock)
+    clock = computing_clock(job.clock, cores)
     layers = layers_of(job.model)
     elements = [sum(one.numel() for one in layer.parameters()) for layer in layers]
     counts = {
@@ -56,7 +66,7 @@ def _of_pipelines(job: Job, schedule: str, micro_batches: Optional[int]) -> Dict
     }
     warm_ups = {
         count: warm_up(job.model, job.loss_fn, x[: len(x) // count], y[: len(y) // count],
-                       job.clock)
+                       clock)
         for count in sorted({1, *(one for of_ranks in counts.values() for one in of_ranks)})
     }
     largest = max(one.bytes() for one in warm_ups[1].inputs)
@@ -65,12 +75,12 @@ def _of_pipelines(job: Job, schedule: str, micro_batches: Optional[int]) -> Dict
         if not its_counts:
             continue
         replicas = Replicas(ranks)
-        link = measured_link(replicas, largest, job.clock)
+        link = measured_link(replicas, largest, clock)
         profiles = profiles_of(warm_ups, link, replicas)
-        alone = max(sum(forward) + sum(backward)
-                    for forward, backward in zip(profiles[1].forward, profiles[1].backward))
+        alone = _alone_seconds([sum(forward) + sum(backward) for forward, backward
+                                in zip(profiles[1].forward, profiles[1].backward)], cores)
         controller = StageController(
-            schedule, {one: profiles[one] for one in its_counts}, elements
+            schedule, {one: profiles[one] for one in its_counts}, elements, cores=cores
         )
         found[ranks] = alone / max(controller.predicted_seconds, 1e-12)
     return found
@@ -82,17 +92,20 @@ def _of_placements(job: Job) -> Dict[int, float]:
     from ..traced import find_units
     from ..unit_runs import measure_units
 
+    cores = gather_cores(job.clock)
+    clock = computing_clock(job.clock, cores)
     units = find_units(job.model, job.example[0])
     graph = graph_of(units)
-    profile = measure_units(job.model, units, job.loss_fn, *job.example, job.clock)
+    profile = measure_units(job.model, units, job.loss_fn, *job.example,
+                            clock)  # fmt: skip
     found = {}
     for ranks in divisors(job.ranks)[1:]:
-        costs = costs_of(graph, profile, Replicas(ranks), job.clock)
+        costs = costs_of(graph, profile, Replicas(ranks), clock, cores)
         names = [f"rank{rank}" for rank in range(ranks)]
 
         def speedup() -> float:
             owners = owners_of(place(place_file(graph, costs, names)), graph, ranks)
-            alone = max(costs.whole_seconds(rank) for rank in range(ranks))
+            alone = _alone_seconds([costs.whole_seconds(rank) for rank in range(ranks)], cores)
             return alone / max(simulate(graph, costs, owners).seconds, 1e-12)
 
         found[ranks] = agreed(speedup)
