@@ -42,7 +42,7 @@ def print_medians(
     step: Step, steps: int, timed: int, report: Callable[[], Dict[str, Any]]
 ) -> None:
     """Runs so many steps, and prints the medians of the last ones as JSON, with the report behind
-    them, on rank 0."""
+    them, on rank 0; of the processor time, those of all ranks, too."""
     seconds, processor = [], []
     for _ in range(steps):
         begin, began = time.perf_counter(), time.process_time()
@@ -50,9 +50,13 @@ def print_medians(
         seconds.append(time.perf_counter() - begin)
         processor.append(time.process_time() - began)
     told = report()
+    used = statistics.median(processor[-timed:])
+    every = [used] * (dist.get_world_size() if dist.is_initialized() else 1)
+    if len(every) > 1:
+        dist.all_gather_object(every, used)
     if int(os.environ.get("RANK", "0")) == 0:
         print(json.dumps({
             "seconds": statistics.median(seconds[-timed:]),
-            "processor_seconds": statistics.median(processor[-timed:]),
+            "processor_seconds": used, "processor_seconds_of_ranks": every,
             "loss": float(loss), **told,
         }))  # fmt: skip

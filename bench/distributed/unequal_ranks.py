@@ -16,7 +16,7 @@ import pathlib
 import socket
 import subprocess
 import sys
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -35,12 +35,14 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def bound(core: int, *command: str) -> List[str]:
+def bound(core: Union[int, str], *command: str) -> List[str]:
+    """`core`: one, or several as taskset takes them."""
     return ["taskset", "-c", str(core), *command]
 
 
-def run_ranks(command: List[str], cores: List[int]) -> Dict[str, Any]:
-    """The same command for each rank, one on each core; what the first one says as JSON."""
+def run_ranks(command: List[str], cores: Sequence[Union[int, str]]) -> Dict[str, Any]:
+    """The same command for each rank, one on each core, as bound() takes them; what the first one
+    says as JSON."""
     port = free_port()
     started = []
     for rank, core in enumerate(cores):

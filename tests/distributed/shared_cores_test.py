@@ -78,8 +78,10 @@ class Rates(unittest.TestCase):
         self.assertFalse(ranks_on((0,), (0,), threads=0).any)
 
     def test_a_place_is_as_fast_as_in_the_slowest_replica(self):
-        cores = ranks_on((0,), (1,), (0,), (2,))
-        self.assertEqual([0.5, 1.0], shared_cores.rates_by_place(cores, 2))
+        cores = ranks_on((0,), (1,), (1,), (2,))
+        self.assertEqual([0.5, 0.5], shared_cores.rates_by_place(cores, 2))
+        cores = ranks_on((0,), (1,), (2,), (1,))
+        self.assertEqual([1.0, 0.5], shared_cores.rates_by_place(cores, 2))
 
 
 class Tasks(unittest.TestCase):
@@ -98,6 +100,12 @@ class Tasks(unittest.TestCase):
             ends = shared_cores.run_tasks(tasks, ranks_on(*[(0,)] * ranks))
             self.assertAlmostEqual(sum(task.seconds for one in tasks for task in one),
                                    max(one[-1] for one in ends))
+
+    def test_replicas_wait_for_their_own_ranks(self):
+        one = [[Task(1.0)], [Task(2.0, (Need(0, 0, 0.5),))]]
+        both = shared_cores.repeated(one, 2)
+        self.assertEqual(one, both[:2])
+        self.assertEqual([[Task(1.0)], [Task(2.0, (Need(2, 0, 0.5),))]], both[2:])
 
     def test_messages_alone_count_for_what_the_passes_took_beyond_computing(self):
         self.assertEqual((3.0, 6.0), shared_cores.with_messages(9.0, 2.0, 4.0))
