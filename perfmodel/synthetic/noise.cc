@@ -22,16 +22,10 @@ double uniform(std::uint64_t seed, std::uint64_t step, std::uint64_t node, std::
 }  // namespace
 
 double Noise::factor(std::uint64_t step, std::uint64_t node) const {
-  double factor = 1.0;
-  if (spread > 0) {
-    const double radius = std::sqrt(-2.0 * std::log(uniform(seed, step, node, 0)));
-    const double angle = 2.0 * std::numbers::pi * uniform(seed, step, node, 1);
-    factor = std::exp(spread * radius * std::cos(angle));
-  }
-  if (outlier_probability > 0 && uniform(seed, step, node, 2) < outlier_probability) {
-    factor *= outlier_factor;
-  }
-  return factor;
+  if (spread <= 0) return 1.0;
+  const double radius = std::sqrt(-2.0 * std::log(uniform(seed, step, node, 0)));
+  const double angle = 2.0 * std::numbers::pi * uniform(seed, step, node, 1);
+  return std::exp(spread * radius * std::cos(angle));
 }
 
 }  // namespace optile::perfmodel

@@ -9,9 +9,7 @@ namespace optile::perfmodel {
 
 struct Noise {
   std::uint64_t seed = 0;
-  double spread = 0.0;             // sigma of the logarithm of every run's factor
-  double outlier_probability = 0;  // of a run that is disturbed, and how many times longer it is
-  double outlier_factor = 1.0;
+  double spread = 0.0;  // sigma of the logarithm of every run's factor
 
   // Of this node in this step; positive, and with a median of 1.
   double factor(std::uint64_t step, std::uint64_t node) const;
