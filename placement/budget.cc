@@ -70,11 +70,4 @@ Budget Budget::part(double of_time, double of_evaluations) const {
   return Budget(limits, now_);
 }
 
-Budget Budget::time_only(double fraction) const {
-  Limits limits = limits_;
-  if (limits_time()) limits.seconds = seconds_left() * fraction;
-  limits.evaluations = std::numeric_limits<std::uint64_t>::max();
-  return Budget(limits, now_);
-}
-
 }  // namespace optile::placement

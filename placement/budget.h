@@ -46,8 +46,6 @@ class Budget {
   // A budget over this fraction of what is left of both, with the same cancellation.
   Budget part(double fraction) const { return part(fraction, fraction); }
   Budget part(double of_time, double of_evaluations) const;
-  // Without a limit on evaluations: only the time and the cancellation.
-  Budget time_only(double fraction) const;
   // What a part has used, counted here.
   void absorb(const Budget& part) { evaluations_ += part.evaluations_; }
 

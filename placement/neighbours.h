@@ -24,6 +24,10 @@ class Neighbours {
   std::vector<UnitId> items_;
 };
 
+// Who is negative in `of` gets what the neighbour has that it exchanges most with, by this number
+// of the nets between them: chains of them step by step. What is joined to nobody stays negative.
+void follow_neighbours(const Units& units, double Net::*exchanged, std::vector<UnitId>& of);
+
 // Draws connected units of one device. Keeps its memory between calls; of one thread.
 class ConnectedGroups {
  public:

@@ -1,7 +1,8 @@
 #include "placement/load/contiguity.h"
 
 #include <algorithm>
-#include <map>
+
+#include "placement/neighbours.h"
 
 namespace optile::placement {
 namespace {
@@ -22,31 +23,11 @@ std::vector<bool> with_forward(const Graph& graph, const Units& units) {
 
 // Each unit's leader: itself, or for one of the backward pass alone the unit it goes with.
 std::vector<UnitId> leaders(const Units& units, const std::vector<bool>& forward) {
-  std::vector<std::map<UnitId, double>> exchanged(forward.size());
-  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
-    const Net& one = units.nets()[static_cast<std::size_t>(net)];
-    for (const UnitId reader : units.readers(net)) {
-      exchanged[static_cast<std::size_t>(reader)][one.producer] += one.ms;
-      exchanged[static_cast<std::size_t>(one.producer)][reader] += one.ms;
-    }
-  }
   std::vector<UnitId> leader(forward.size(), -1);
   for (std::size_t i = 0; i < forward.size(); ++i) {
     if (forward[i]) leader[i] = static_cast<UnitId>(i);
   }
-  for (bool found = true; found;) {
-    found = false;
-    for (std::size_t i = 0; i < leader.size(); ++i) {
-      if (leader[i] >= 0) continue;
-      double most = -1;
-      for (const auto& [other, ms] : exchanged[i]) {
-        if (leader[static_cast<std::size_t>(other)] < 0 || ms <= most) continue;
-        most = ms;
-        leader[i] = leader[static_cast<std::size_t>(other)];
-      }
-      found = found || leader[i] >= 0;
-    }
-  }
+  follow_neighbours(units, &Net::ms, leader);
   for (std::size_t i = 0; i < leader.size(); ++i) {
     if (leader[i] < 0) leader[i] = static_cast<UnitId>(i);
   }

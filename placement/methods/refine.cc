@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+
+#include "placement/neighbours.h"
 
 namespace optile::placement {
 namespace {
@@ -18,14 +19,6 @@ std::vector<UnitId> kept_units(const Units& units, DeviceId device, double cheap
   const auto kept = [&](UnitId unit) {
     return units.time_ms(unit, device) >= cheap * whole && !units.stateful(unit);
   };
-  std::vector<std::map<UnitId, double>> exchanged(static_cast<std::size_t>(units.size()));
-  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
-    const Net& one = units.nets()[static_cast<std::size_t>(net)];
-    for (const UnitId reader : units.readers(net)) {
-      exchanged[static_cast<std::size_t>(reader)][one.producer] += one.bytes;
-      exchanged[static_cast<std::size_t>(one.producer)][reader] += one.bytes;
-    }
-  }
   std::vector<UnitId> to(static_cast<std::size_t>(units.size()), -1);
   count = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
@@ -35,20 +28,7 @@ std::vector<UnitId> kept_units(const Units& units, DeviceId device, double cheap
     for (UnitId& unit : to) unit = count++;
     return to;
   }
-  // Chains of cheap ones follow step by step; what is joined to nothing follows nobody.
-  for (bool found = true; found;) {
-    found = false;
-    for (std::size_t unit = 0; unit < to.size(); ++unit) {
-      if (to[unit] >= 0) continue;
-      double most = -1;
-      for (const auto& [other, bytes] : exchanged[unit]) {
-        if (to[static_cast<std::size_t>(other)] < 0 || bytes <= most) continue;
-        most = bytes;
-        to[unit] = to[static_cast<std::size_t>(other)];
-      }
-      found = found || to[unit] >= 0;
-    }
-  }
+  follow_neighbours(units, &Net::bytes, to);
   for (UnitId& unit : to) {
     if (unit < 0) unit = count++;
   }

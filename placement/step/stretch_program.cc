@@ -82,21 +82,26 @@ bool StretchProgram::may_run(NodeId id, DeviceId d) const {
   return entry(time_, id, d) < kInfinity;
 }
 
+// On each device at least what `neighbour` takes with its own way, by the quickest of its places.
+void StretchProgram::raise(std::vector<double>& way, NodeId id, NodeId neighbour,
+                           double transfer_ms) const {
+  for (DeviceId d = 0; d < cluster_.size(); ++d) {
+    double least = kInfinity;
+    for (DeviceId there = 0; there < cluster_.size(); ++there) {
+      const double ms = entry(way, neighbour, there) + entry(time_, neighbour, there);
+      least = std::min(least, ms + (there != d ? transfer_ms : 0));
+    }
+    entry(way, id, d) = std::max(entry(way, id, d), least);
+  }
+}
+
 // Nodes of a stretch are numbered in a topological order.
 void StretchProgram::find_heads() {
   const Graph& graph = stretch_.graph;
   head_.assign(time_.size(), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {
     for (const NodeId before : graph.predecessors(id)) {
-      const double output = reads(graph, before, id) ? output_[at(before)] : 0;
-      for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        double earliest = kInfinity;
-        for (DeviceId from = 0; from < cluster_.size(); ++from) {
-          const double end = entry(head_, before, from) + entry(time_, before, from);
-          earliest = std::min(earliest, end + (from != d ? output : 0));
-        }
-        entry(head_, id, d) = std::max(entry(head_, id, d), earliest);
-      }
+      raise(head_, id, before, reads(graph, before, id) ? output_[at(before)] : 0);
     }
   }
 }
@@ -106,15 +111,7 @@ void StretchProgram::find_tails() {
   tail_.assign(time_.size(), 0);
   for (NodeId id = graph.size(); id-- > 0;) {
     for (const NodeId next : graph.successors(id)) {
-      const double output = reads(graph, id, next) ? output_[at(id)] : 0;
-      for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        double least = kInfinity;
-        for (DeviceId to = 0; to < cluster_.size(); ++to) {
-          const double rest = entry(time_, next, to) + entry(tail_, next, to);
-          least = std::min(least, rest + (to != d ? output : 0));
-        }
-        entry(tail_, id, d) = std::max(entry(tail_, id, d), least);
-      }
+      raise(tail_, id, next, reads(graph, id, next) ? output_[at(id)] : 0);
     }
   }
 }

@@ -39,6 +39,7 @@ class StretchProgram {
   double& entry(std::vector<double>& table, NodeId id, DeviceId d) const;
   double entry(const std::vector<double>& table, NodeId id, DeviceId d) const;
   bool may_run(NodeId id, DeviceId d) const;
+  void raise(std::vector<double>& way, NodeId id, NodeId neighbour, double transfer_ms) const;
   void find_heads();
   void find_tails();
   void find_free_bound();

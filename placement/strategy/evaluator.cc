@@ -72,13 +72,6 @@ StrategyDelta StrategyState::delta(std::uint32_t node, std::uint16_t strategy) c
   return delta;
 }
 
-Total StrategyState::peak_with(std::uint32_t node, std::uint16_t strategy) const {
-  const MomentSpan span = moments_.of_node[node];
-  if (span.empty()) return 0;
-  const std::vector<Usage>& usages = problem_.nodes[node].usages;
-  return profile_.greatest(span) - usages[choice_[node]] + usages[strategy];
-}
-
 void StrategyState::move(std::uint32_t node, std::uint16_t strategy) {
   const StrategyDelta change = delta(node, strategy);
   const std::vector<Usage>& usages = problem_.nodes[node].usages;

@@ -32,8 +32,6 @@ class StrategyState {
   bool feasible() const { return forbidden_ == 0 && within_limit(); }
 
   StrategyDelta delta(std::uint32_t node, std::uint16_t strategy) const;
-  // The peak over the moments of this node, were it moved.
-  Total peak_with(std::uint32_t node, std::uint16_t strategy) const;
   void move(std::uint32_t node, std::uint16_t strategy);
 
   const Moments& moments() const { return moments_; }

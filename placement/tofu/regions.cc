@@ -199,32 +199,4 @@ bool element_wise(const Operator& op) {
   return wise;
 }
 
-std::string text_of(const Affine& affine, const Operator& op) {
-  std::string sum;
-  const auto add = [&](std::int64_t factor, const std::string& what) {
-    if (factor == 0) return;
-    if (factor < 0) {
-      sum += sum.empty() ? "-" : " - ";
-    } else if (!sum.empty()) {
-      sum += " + ";
-    }
-    const std::int64_t size = factor < 0 ? -factor : factor;
-    sum +=
-        what.empty() ? std::to_string(size) : (size == 1 ? "" : std::to_string(size) + " ") + what;
-  };
-  std::int64_t common = affine.divisor;
-  for (const std::int64_t factor : affine.factors) common = std::gcd(common, factor);
-  common = std::gcd(common, affine.constant);
-  for (std::size_t i = 0; i < affine.factors.size(); ++i) {
-    add(affine.factors[i] / common, "|" + op.indices[i].name + "|");
-  }
-  add(affine.constant / common, "");
-  if (sum.empty()) return "0";
-  const std::int64_t divisor = affine.divisor / common;
-  if (divisor == 1) return sum;
-  const bool one_term =
-      sum.find(" + ") == std::string::npos && sum.find(" - ") == std::string::npos;
-  return (one_term ? sum : "(" + sum + ")") + " / " + std::to_string(divisor);
-}
-
 }  // namespace optile::placement::tofu

@@ -80,7 +80,4 @@ std::vector<int> splits_of(const Operator& op);
 // Each input is read exactly where the output is written, so that all have one shape and one split.
 bool element_wise(const Operator& op);
 
-// For people: "(|x| + 2) / 2", where |x| is the extent of the index x.
-std::string text_of(const Affine& affine, const Operator& op);
-
 }  // namespace optile::placement::tofu

@@ -1,5 +1,7 @@
 #include "tests/placement/step_reference.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -147,6 +149,18 @@ StepFigures reference_step(const Graph& graph, const Cluster& cluster, const Ste
   if (figures.cost == kInfinity) return figures;
   StepEvaluation(graph, cluster, setting, assignment, figures).run();
   return figures;
+}
+
+void expect_reference_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                           const std::vector<DeviceId>& assignment, double time,
+                           const std::vector<double>& starts) {
+  const StepFigures figures = reference_step(graph, cluster, setting, assignment);
+  ASSERT_EQ(time, figures.cost);
+  ASSERT_EQ(starts, figures.start);
+  const StepFigures answer = evaluate_step(graph, cluster, setting, assignment);
+  ASSERT_EQ(answer.cost, figures.cost);
+  ASSERT_EQ(answer.start, figures.start);
+  ASSERT_EQ(answer.load, figures.load);
 }
 
 }  // namespace optile::placement

@@ -18,4 +18,10 @@ StepFigures reference_step(const Graph& graph, const Cluster& cluster, const Ste
 StepFigures reference_routed(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
                              const std::vector<DeviceId>& assignment);
 
+// That a simulator's time and starts of this assignment are the reference's, to the last bit, and
+// those of evaluate_step() as well.
+void expect_reference_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                           const std::vector<DeviceId>& assignment, double time,
+                           const std::vector<double>& starts);
+
 }  // namespace optile::placement

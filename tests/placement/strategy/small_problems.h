@@ -1,6 +1,8 @@
 // Small random strategy problems and the second, naive implementations that the tests compare with.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "placement/strategy/problem.h"
+#include "placement/strategy/solver.h"
 
 namespace optile::placement::testing {
 
@@ -124,6 +127,17 @@ inline std::optional<Total> brute_force(const StrategyProblem& problem) {
     while (i < choice.size() && ++choice[i] == problem.nodes[i].costs.size()) choice[i++] = 0;
     if (i == choice.size()) return best;
   }
+}
+
+// The solver's answer, which is feasible where there is an optimum and only there.
+inline std::optional<Answer> solve_small(const StrategyProblem& problem,
+                                         std::optional<Total> optimum, std::uint64_t seed) {
+  Budget budget({.evaluations = 300});
+  const auto answer = solve_strategy(problem, {.seed = seed}, budget);
+  const bool feasible = answer.ok() && answer.value().feasible;
+  EXPECT_EQ(feasible, optimum.has_value()) << "seed " << seed << ": " << answer.message();
+  if (!feasible || !optimum) return std::nullopt;
+  return answer.value();
 }
 
 }  // namespace optile::placement::testing

