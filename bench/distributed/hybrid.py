@@ -16,7 +16,7 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from unequal_ranks import HERE, interleaved, run_ranks
+from unequal_ranks import HERE, comparison_parser, interleaved, run_ranks
 
 sys.path.insert(0, str(HERE.parent))
 
@@ -35,11 +35,7 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
 
 
 def main(arguments: List[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--rounds", type=workload_run.positive, default=5)
+    parser = comparison_parser(__doc__)
     parser.add_argument("--width", type=workload_run.positive, default=512)
     parser.add_argument("--batch", type=workload_run.positive, default=256)
     parser.add_argument("--steps", type=workload_run.positive, default=40)

@@ -11,17 +11,15 @@ Rounds are interleaved. Needs a PyTorch of version 2, gloo, two cores, and `opti
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Any, Dict, List
 
-from unequal_ranks import HERE, interleaved, run_ranks
+from unequal_ranks import HERE, comparison_parser, interleaved, run_ranks, two_cores
 
 sys.path.insert(0, str(HERE.parent))
 
 import ratios  # noqa: E402
 import workload_run  # noqa: E402
-from workload_run import RunError  # noqa: E402
 
 FORMS = {
     "ddp": "DistributedDataParallel",
@@ -41,17 +39,11 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
 
 
 def main(arguments: List[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--rounds", type=workload_run.positive, default=5)
+    parser = comparison_parser(__doc__)
     parser.add_argument("--size", type=workload_run.positive, default=32, help="of an image")
     parser.add_argument("--batch", type=workload_run.positive, default=8)
     options = parser.parse_args(arguments)
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    if len(cores) < 2:
-        raise RunError("two cores are needed")
+    cores = two_cores()
     found = interleaved(list(FORMS), options.rounds, None, lambda by: run(options, by, cores))
     seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
     for by, title in FORMS.items():

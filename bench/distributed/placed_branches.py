@@ -11,17 +11,15 @@ of Inception-v3 have at least 75 rows: `--model inception_v3 --size 75 --batch 8
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Any, Dict, List
 
-from unequal_ranks import HERE, interleaved, run_ranks
+from unequal_ranks import HERE, comparison_parser, interleaved, run_ranks, two_cores
 
 sys.path.insert(0, str(HERE.parent))
 
 import ratios  # noqa: E402
 import workload_run  # noqa: E402
-from workload_run import RunError  # noqa: E402
 
 
 def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
@@ -47,18 +45,12 @@ def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> None:
 
 
 def main(arguments: List[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--rounds", type=workload_run.positive, default=5)
+    parser = comparison_parser(__doc__)
     parser.add_argument("--model", choices=("blocks", "inception_v3"), default="blocks")
     parser.add_argument("--size", type=workload_run.positive, default=16, help="of an image")
     parser.add_argument("--batch", type=workload_run.positive, default=16)
     options = parser.parse_args(arguments)
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    if len(cores) < 2:
-        raise RunError("two cores are needed")
+    cores = two_cores()
     for busy in (False, True):
         compare(options, cores, busy)
     return 0

@@ -11,18 +11,17 @@ with torch.distributed.pipelining, gloo, and two cores.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from typing import Any, Dict, List, Optional
 
-from unequal_ranks import BUSY, HERE, bound, run_ranks
+from unequal_ranks import BUSY, HERE, bound, comparison_parser, run_ranks, two_cores
 
 sys.path.insert(0, str(HERE.parent))
 
 import ratios  # noqa: E402
 import workload_run  # noqa: E402
-from workload_run import RunError, progress  # noqa: E402
+from workload_run import progress  # noqa: E402
 
 LAYERS = 12
 
@@ -81,9 +80,7 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--micro-batches", type=workload_run.positive, default=4)
     parser.add_argument("--schedule", default="1f1b")
     options = parser.parse_args(arguments)
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    if len(cores) < 2:
-        raise RunError("two cores are needed")
+    cores = two_cores()
     neighbour = subprocess.Popen(bound(cores[1], sys.executable, "-c", BUSY))
     try:
         compare(options, cores)

@@ -29,10 +29,29 @@ BUSY = "while True: pass"
 PATIENCE = 120.0
 
 
+def comparison_parser(
+    description: str, python: str = sys.executable, rounds: int = 5
+) -> argparse.ArgumentParser:
+    """With the options that every comparison of ranks has."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", default=python, help="one with PyTorch")
+    parser.add_argument("--rounds", type=workload_run.positive, default=rounds)
+    return parser
+
+
 def free_port() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return str(probe.getsockname()[1])
+
+
+def two_cores() -> List[int]:
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RunError("two cores are needed")
+    return cores
 
 
 def bound(core: Union[int, str], *command: str) -> List[str]:
@@ -104,15 +123,9 @@ def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> Dict[s
 
 
 def main(arguments: List[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--python", default="/usr/bin/python3", help="one with PyTorch")
-    parser.add_argument("--rounds", type=workload_run.positive, default=10)
+    parser = comparison_parser(__doc__, "/usr/bin/python3", rounds=10)
     options = parser.parse_args(arguments)
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    if len(cores) < 2:
-        raise RunError("two cores are needed")
+    cores = two_cores()
     for title, busy in (("both cores free", False), ("one core shared", True)):
         found = compare(options, cores, busy)
         shares = found["shares"][-1]

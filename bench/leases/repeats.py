@@ -23,25 +23,17 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "e2e")]
 
 import settings  # noqa: E402
 import workload_run  # noqa: E402
 from private_daemon import PrivateDaemon, copy_build  # noqa: E402
+from support.thread_masks import masks  # noqa: E402
 from workload_run import RunError, progress  # noqa: E402
 
 PATIENCE = 20.0
 LOOK = 0.002
-
-
-def masks(pid: int) -> List[Set[int]]:
-    found = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            found.append(os.sched_getaffinity(int(tid)))
-        except ProcessLookupError:
-            continue
-    return found
 
 
 class Scene:
@@ -75,7 +67,7 @@ class Scene:
         parts = list(leases.values())
         if sum(map(len, parts)) != len(self.whole) or set().union(*parts) != self.whole:
             return False
-        return all(mask == leases[pid] for pid in pids for mask in masks(pid))
+        return all(mask == leases[pid] for pid in pids for mask in masks(pid).values())
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         begin = time.monotonic()
@@ -90,14 +82,14 @@ class Scene:
     def stopped(self, one: int, other: int) -> None:
         os.kill(one, signal.SIGSTOP)
         self.until("a stopped one's cores are lent",
-                   lambda: all(mask == self.whole for mask in masks(other)))  # fmt: skip
+                   lambda: all(mask == self.whole for mask in masks(other).values()))  # fmt: skip
         os.kill(one, signal.SIGCONT)
         self.until("they are back", lambda: self.held(one, other))
 
     def daemon_killed(self, one: int, other: int) -> None:
-        before = {pid: masks(pid) for pid in (one, other)}
+        before = {pid: masks(pid).values() for pid in (one, other)}
         self.daemon.kill()
-        after = {pid: masks(pid) for pid in (one, other)}
+        after = {pid: masks(pid).values() for pid in (one, other)}
         if [set(map(frozenset, before[pid])) for pid in before] != [
             set(map(frozenset, after[pid])) for pid in after
         ]:

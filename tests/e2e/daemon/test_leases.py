@@ -6,20 +6,10 @@ import unittest
 
 from support.harness import (DEADLINE, PROGRAMS, PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas,
                              finish, read_until, usable_cpus, wait_until)
+from support.thread_masks import masks
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 FOREVER = "100000000"  # steps; such a program is ended by its test
-
-
-def masks(pid):
-    """Of every thread of the process: tid -> set of processing units."""
-    found = {}
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            found[int(tid)] = os.sched_getaffinity(int(tid))
-        except ProcessLookupError:  # ended since
-            continue
-    return found
 
 
 def cpus(text):

@@ -9,7 +9,8 @@ import unittest
 from support import harness
 from support.harness import finish, usable_cpus, wait_until
 from support.system_space import (ADMINS, ANNA, BERT, DAEMON, STRANGER, USERS, SystemTest,
-                                  descendants, masks, needs_root, unshare)
+                                  descendants, needs_root, unshare)
+from support.thread_masks import masks
 
 # Holds so many connections to the socket, each with half a question.
 KEEPS_ASKING = """
@@ -115,7 +116,7 @@ class SeveralUsers(SystemTest):
             self.assertFalse(set(first["units"]) & set(second["units"]), (first, second))
             return all(mask <= set(lease["units"]) for process, lease in
                        ((self.anna, first), (self.bert, second))
-                       for mask in masks(process.pid))
+                       for mask in masks(process.pid).values())
         wait_until(apart, "both users' threads to be held to their leases")
 
     def test_use_own_daemon_outside_group(self):
@@ -199,7 +200,8 @@ class UnprivilegedAccount(SystemTest):
         one, other = self.start_two()
         def held(program):
             lease = self.lease_of(program)  # none until it is seen to wait
-            return lease and all(mask <= set(lease["units"]) for mask in masks(program.pid))
+            return lease and all(mask <= set(lease["units"])
+                                 for mask in masks(program.pid).values())
 
         wait_until(lambda: held(one) and held(other), "both to be held to their leases")
         self.assertFalse(set(self.lease_of(one)["units"]) & set(self.lease_of(other)["units"]))
@@ -231,7 +233,7 @@ class Namespaces(SystemTest):
         self.assertEqual([], self.leases()["unleased"])
         if usable_cpus() > 1:
             wait_until(lambda: all(mask <= set(self.wait_for_lease(other)["units"])
-                                   for mask in masks(other.pid)), "the other to be held")
+                                   for mask in masks(other.pid).values()), "the other to be held")
             self.assertFalse(set(lease["units"]) & set(self.lease_of(other)["units"]))
 
     def test_report_programs_outside_container_of_daemon(self):  # fault: F37
@@ -247,7 +249,7 @@ class Namespaces(SystemTest):
             self.assertIn("another pid namespace", one["reason"])
         self.assertIn("counts as load of others", self.log())
         for program in programs:
-            self.assertTrue(all(mask == before for mask in masks(program.pid)))
+            self.assertTrue(all(mask == before for mask in masks(program.pid).values()))
             self.assertEqual(0, finish(program, "x\n").code)
         wait_until(lambda: not self.leases()["unleased"], "both to be gone")
 
@@ -328,7 +330,7 @@ class Jobs(SystemTest):
             lease = self.wait_for_lease(process)
             self.assertTrue(lease["bound"])
             self.assertLessEqual(set(lease["units"]), {units[rank]}, lease)
-            self.assertTrue(all(mask == {units[rank]} for mask in masks(process.pid)))
+            self.assertTrue(all(mask == {units[rank]} for mask in masks(process.pid).values()))
         if len(units) > 2:
             self.assertFalse(set(self.lease_of(other)["units"]) & set(units[:2]))
 

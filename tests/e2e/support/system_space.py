@@ -116,17 +116,6 @@ def _end(process):
     process.communicate()
 
 
-def masks(pid):
-    """Of every thread: a list of sets of processing units."""
-    found = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            found.append(os.sched_getaffinity(int(tid)))
-        except ProcessLookupError:
-            continue
-    return found
-
-
 def unshare(*options):
     """The words that start something in namespaces of its own; skips the test where the kernel or
     the container forbids it."""
