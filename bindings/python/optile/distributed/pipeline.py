@@ -194,17 +194,13 @@ class PipelineTraining:
         loss = self.run_passes(x, y)
         if loss is None:
             loss = torch.empty((), dtype=self._loss_dtype)
-        passed = self._replicas.share_loss(loss, self._ranks - 1)
-        self._replicas.average_gradients(self._trained)
-        updating = self._computing_clock()
-        self._optimizer.step()
-        updated = self._computing_clock()
-        passed.wait()
+        updating = self._replicas.update(loss, self._ranks - 1, self._trained, self._optimizer,
+                                         self._computing_clock)  # fmt: skip
         self.steps += 1
         self._last_seconds = self._clock() - begin
         count = self.controller.plan.micro_batches
         self._note((self._stage.forward_seconds / count, self._stage.backward_seconds / count,
-                    updated - updating, self._last_seconds))  # fmt: skip
+                    updating, self._last_seconds))  # fmt: skip
         return loss
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:

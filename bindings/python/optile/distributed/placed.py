@@ -314,17 +314,12 @@ class PlacementTraining:
         self._probe(x, y)
         if loss is None:
             loss = torch.empty((), dtype=self._loss_dtype)
-        passed = self._replicas.share_loss(loss, self._loss_owner)
-        self._replicas.average_gradients(self._trained)
-        updating = self._computing_clock()
-        self._optimizer.step()
-        updated = self._computing_clock()
-        passed.wait()
+        updating = self._replicas.update(loss, self._loss_owner, self._trained, self._optimizer,
+                                         self._computing_clock)  # fmt: skip
         self.steps += 1
         self._last_seconds = self._clock() - begin
         forward = self._runner.forward_seconds if self._probed is None else self._probe_seconds
-        self._note((forward, self._runner.backward_seconds,
-                    updated - updating, self._last_seconds))  # fmt: skip
+        self._note((forward, self._runner.backward_seconds, updating, self._last_seconds))
         return loss
 
     def _probe(self, x: Any, y: Any) -> None:

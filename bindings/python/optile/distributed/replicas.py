@@ -98,6 +98,20 @@ class Replicas:
         for dtype in dict.fromkeys(one.dtype for one in trained):
             average_over([one for one in trained if one.dtype == dtype], self._across, self.count)
 
+    def update(
+        self, loss: torch.Tensor, owner: int, trained: Sequence[nn.Parameter],
+        optimizer: torch.optim.Optimizer, clock: Clock,
+    ) -> float:  # fmt: skip
+        """Collective. After the passes of a step: the loss is shared from its rank `owner`, and
+        gradients are averaged; seconds of the optimizer's step."""
+        passed = self.share_loss(loss, owner)
+        self.average_gradients(trained)
+        begin = clock()
+        optimizer.step()
+        seconds = clock() - begin
+        passed.wait()
+        return seconds
+
     def measured_exchange(self, parameters: Iterable[nn.Parameter], clock: Clock) -> float:
         """Collective, over all ranks of the job: seconds of averaging gradients of these
         parameters, at the slowest place."""
