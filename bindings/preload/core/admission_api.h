@@ -48,7 +48,6 @@ typedef struct optile_admission_api {
 } optile_admission_api;
 
 /* The library's one symbol. */
-typedef const optile_admission_api* (*optile_admission_fn)(void);
 #define OPTILE_ADMISSION_SYMBOL "optile_admission"
 #define OPTILE_ADMISSION_LIBRARY "liboptile_admission.so"
 

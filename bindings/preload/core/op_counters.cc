@@ -1,6 +1,5 @@
 #include "bindings/preload/core/op_counters.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -52,17 +51,10 @@ bool is_sound(const optile_counters_found& what) {
 void open_counters() {
   constexpr const char* kLost = "no counters: ops are known by their time alone";
   tried = true;
-  void* library = open_own_library(OPTILE_COUNTERS_LIBRARY, kLost);
-  if (library == nullptr) {
+  const auto* offered = own_api<optile_counter_api>(OPTILE_COUNTERS_LIBRARY, OPTILE_COUNTERS_SYMBOL,
+                                                    OPTILE_COUNTER_API_VERSION, kLost);
+  if (offered == nullptr) {
     refusal = errno;
-    return;
-  }
-  const auto get = reinterpret_cast<optile_counters_fn>(dlsym(library, OPTILE_COUNTERS_SYMBOL));
-  const optile_counter_api* offered = get == nullptr ? nullptr : get();
-  if (offered == nullptr || offered->version != OPTILE_COUNTER_API_VERSION ||
-      offered->bytes != sizeof(optile_counter_api)) {
-    log_line(kLost, "the library is of another version");
-    refusal = ENOEXEC;
     return;
   }
   refusal = offered->find(environment().highest_counters, &found);

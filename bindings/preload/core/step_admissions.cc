@@ -1,10 +1,7 @@
 #include "bindings/preload/core/step_admissions.h"
 
-#include <dlfcn.h>
-
 #include "bindings/preload/runtimes/own_library.h"
 #include "bindings/preload/shared_memory/attachment.h"
-#include "bindings/preload/support/host_log.h"
 #include "bindings/preload/support/progress_lock.h"
 
 namespace optile::preload {
@@ -40,18 +37,9 @@ uint64_t step_begin = 0;
 double seconds_per_tick = 0;
 
 void load_library() {
-  constexpr const char* kLost = "ops are not run side by side";
   tried = true;
-  void* library = open_own_library(OPTILE_ADMISSION_LIBRARY, kLost);
-  if (library == nullptr) return;
-  const auto get = reinterpret_cast<optile_admission_fn>(dlsym(library, OPTILE_ADMISSION_SYMBOL));
-  const optile_admission_api* offered = get == nullptr ? nullptr : get();
-  if (offered != nullptr && offered->version == OPTILE_ADMISSION_API_VERSION &&
-      offered->bytes == sizeof(optile_admission_api)) {
-    api = offered;
-  } else {
-    log_line(kLost, "the library is of another version");
-  }
+  api = own_api<optile_admission_api>(OPTILE_ADMISSION_LIBRARY, OPTILE_ADMISSION_SYMBOL,
+                                      OPTILE_ADMISSION_API_VERSION, "ops are not run side by side");
 }
 
 optile_plan_menu copy_of(const optile_plan_menu& shared) {

@@ -506,7 +506,7 @@ __attribute__((constructor)) void note_start() {
 
 // The next op is to find that something is due, whatever is due here.
 void attach_as_whole_program(optile_whole_program kind) {
-  if (environment().off || environment().run_id[0] == '\0' || is_forked_child()) return;
+  if (!is_of_launcher() || is_forked_child()) return;
   const Uncancelled uncancelled;
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   const int kept_errno = errno;

@@ -51,11 +51,6 @@ __attribute__((constructor)) void find_next_functions() {
   __atomic_store_n(&next_question, find_next_question(), __ATOMIC_RELEASE);
 }
 
-// Whole programs attach under `optile run` alone.
-bool is_of_launcher() {
-  return !environment().off && environment().run_id[0] != '\0';
-}
-
 bool begins_with_any(const char* const* first, const char* const* past_last, const char* name) {
   for (; first != past_last; ++first) {
     if (strncmp(name, *first, strlen(*first)) == 0) return true;
@@ -80,6 +75,10 @@ void await_mask(const Attachment& attached) {
 }
 
 }  // namespace
+
+bool is_of_launcher() {
+  return !environment().off && environment().run_id[0] != '\0';
+}
 
 bool makes_steered_threads(const char* path) {
   return begins_with_any(kSteered, kSteered + sizeof kSteered / sizeof *kSteered, file_name(path));

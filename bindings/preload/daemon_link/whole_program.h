@@ -16,6 +16,9 @@ inline uint32_t threads_of_a_pool(uint32_t usable_units) {
   return usable_units > 2 ? 2 : 1;
 }
 
+// Whether `optile run` started the process: whole programs attach under it alone.
+bool is_of_launcher();
+
 // Whether the object at `path` makes threads that are set by op: those of OpenMP, BLAS and oneTBB.
 // Their first op attaches. Pure.
 bool makes_steered_threads(const char* path);

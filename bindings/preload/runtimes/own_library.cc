@@ -41,4 +41,18 @@ void* open_own_library(const char* name, const char* why_it_matters) {
   return library;
 }
 
+const OwnApiHead* find_own_api(const char* library, const char* symbol, OwnApiHead wanted,
+                               const char* why_it_matters) {
+  void* opened = open_own_library(library, why_it_matters);
+  if (opened == nullptr) return nullptr;
+  const auto get = reinterpret_cast<const OwnApiHead* (*)()>(dlsym(opened, symbol));
+  const OwnApiHead* offered = get == nullptr ? nullptr : get();
+  if (offered != nullptr && offered->version == wanted.version && offered->bytes == wanted.bytes) {
+    return offered;
+  }
+  log_line(why_it_matters, "the library is of another version");
+  errno = ENOEXEC;
+  return nullptr;
+}
+
 }  // namespace optile::preload

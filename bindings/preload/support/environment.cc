@@ -9,6 +9,7 @@
 
 #include "base/bridge_file.h"
 #include "base/preload_limits.h"
+#include "bindings/abi/choice_names.h"
 #include "bindings/preload/support/job_name.h"
 #include "bindings/preload/support/launched_width.h"
 #include "bindings/preload/support/start_mask.h"
@@ -30,24 +31,6 @@ bool equals(const char* text, const char* wanted) {
   return text != nullptr && strcmp(text, wanted) == 0;
 }
 
-uint8_t read_mode(const char* text) {
-  if (equals(text, "observe")) return OPTILE_MODE_OBSERVE;
-  if (equals(text, "advise")) return OPTILE_MODE_ADVISE;
-  if (equals(text, "freeze")) return OPTILE_MODE_FREEZE;
-  if (equals(text, "off")) return OPTILE_MODE_OFF;
-  return OPTILE_MODE_TUNE;
-}
-
-uint8_t read_strategy(const char* text) {
-  if (equals(text, "1")) return OPTILE_STRATEGY_1;
-  if (equals(text, "2")) return OPTILE_STRATEGY_2;
-  if (equals(text, "3")) return OPTILE_STRATEGY_3;
-  if (equals(text, "4")) return OPTILE_STRATEGY_4;
-  if (equals(text, "look-ahead")) return OPTILE_STRATEGY_LOOK_AHEAD;
-  if (equals(text, "uniform")) return OPTILE_STRATEGY_UNIFORM;
-  return OPTILE_STRATEGY_AUTO;
-}
-
 uint8_t read_counters(const char* text) {
   if (equals(text, "off")) return OPTILE_COUNTERS_NONE;
   if (equals(text, "software")) return OPTILE_COUNTERS_SOFTWARE;
@@ -60,9 +43,9 @@ bool names_counters(const char* text) {
 
 // What was ignored is known to the launcher alone, who took it out of the environment.
 uint8_t read_respect(const char* text, uint32_t width_source) {
-  if (equals(text, "exact")) return OPTILE_RESPECT_EXACT;
-  const bool ignored = equals(text, "ignore") && width_source == OPTILE_WIDTH_LAUNCHER;
-  return ignored ? OPTILE_RESPECT_IGNORE : OPTILE_RESPECT_CAP;
+  const optile_respect said = abi::choice_of(abi::kRespects, text);
+  const bool by_user = said == OPTILE_RESPECT_IGNORE && width_source != OPTILE_WIDTH_LAUNCHER;
+  return static_cast<uint8_t>(by_user ? OPTILE_RESPECT_CAP : said);
 }
 
 // A number of at most three decimals; 0 for what is none, so that nobody is refused for it.
@@ -191,10 +174,11 @@ const Environment& environment() {
 
 void read_environment() {
   read_launched_width();
-  current.mode = read_mode(getenv("OPTILE_MODE"));
+  current.mode = static_cast<uint8_t>(abi::choice_of(abi::kModes, getenv("OPTILE_MODE")));
   current.search =
       equals(getenv("OPTILE_SEARCH"), "paper") ? OPTILE_SEARCH_PAPER : OPTILE_SEARCH_AUTO;
-  current.strategy = read_strategy(getenv("OPTILE_STRATEGY"));
+  current.strategy =
+      static_cast<uint8_t>(abi::choice_of(abi::kStrategies, getenv("OPTILE_STRATEGY")));
   current.share_milli = read_share(getenv("OPTILE_SHARE"));
   current.priority =
       equals(getenv("OPTILE_PRIORITY"), "batch") ? OPTILE_PRIORITY_BATCH : OPTILE_PRIORITY_NORMAL;

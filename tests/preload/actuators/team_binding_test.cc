@@ -33,21 +33,25 @@ void order_units(optile_plan_page& page, int first, int second) {
   page.compact_order[1] = static_cast<uint16_t>(second);
 }
 
+// A step begins under a plan that binds teams to these units in this order.
+void begin_step_on(FakeDaemon& daemon, int first, int second) {
+  daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, first, second); });
+  declared_step();
+}
+
 TEST_F(TeamBinding, BindsTeamInPlanOrderAndFreesMasterAfter) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[1], all[0]);
     auto masks = masks_of_team(3);
     CHECK_OR_EXIT(masks[0] == Mask{all[1]});
     CHECK_OR_EXIT(masks[1] == Mask{all[0]});
     CHECK_OR_EXIT((masks[2] == Mask{all[0], all[1]}));
     CHECK_OR_EXIT(own_mask() == all);
     // A lease that moves is followed, and none frees everybody.
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[1]);
     masks = masks_of_team(2);
     CHECK_OR_EXIT(masks[0] == Mask{all[0]} && masks[1] == Mask{all[1]});
     daemon.publish({});
@@ -68,8 +72,7 @@ TEST_F(TeamBinding, KeepsWorkerPlacedByProgram) {
     };
     attach(daemon);
     place_worker(all[0]);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[1]);
     auto masks = masks_of_team(3);
     CHECK_OR_EXIT(masks[0] == Mask{all[0]} && masks[1] == masks[0]);
     CHECK_OR_EXIT((masks[2] == Mask{all[0], all[1]}));
@@ -99,8 +102,7 @@ TEST_F(TeamBinding, RebindsWorkerWithInheritedMask) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(2)
     {
@@ -109,8 +111,7 @@ TEST_F(TeamBinding, RebindsWorkerWithInheritedMask) {
     }
 #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 1) move_this_thread({all[0]});  // as one that was made there
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[1], all[1]);
     for (const auto& mask : masks_of_team(2)) CHECK_OR_EXIT(mask == Mask{all[1]});
   });
 }
@@ -121,8 +122,7 @@ TEST_F(TeamBinding, LeavesTeamOfOneUnbound) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[1]);
     CHECK_OR_EXIT(masks_of_team(2)[0] == Mask{all[0]});
     CHECK_OR_EXIT(masks_of_team(1)[0] == all);
     // By its width, not by a clause.
@@ -140,8 +140,7 @@ TEST_F(TeamBinding, FreesMasterIntoItsCurrentLease) {
     const Mask all = own_mask();
     attach(daemon);
     move_this_thread({all[0]});
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     CHECK_OR_EXIT(masks_of_team(2)[1] == Mask{all[0]});
     // Without a new plan.
     move_this_thread(all);
@@ -150,8 +149,7 @@ TEST_F(TeamBinding, FreesMasterIntoItsCurrentLease) {
     CHECK_OR_EXIT(own_mask() == all);
     // With one.
     move_this_thread({all[1]});
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[1], all[1]);
     const auto masks = masks_of_team(2);
     CHECK_OR_EXIT(masks[0] == Mask{all[1]} && masks[1] == masks[0]);
     CHECK_OR_EXIT(own_mask() == Mask{all[1]});
@@ -165,8 +163,7 @@ TEST_F(TeamBinding, KeepsMasterMovedDuringStep) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     masks_of_team(2);
     CHECK_OR_EXIT(own_mask() == all);
     move_this_thread({all[0]});
@@ -188,8 +185,7 @@ TEST_F(TeamBinding, DefersOrderUntilItsLeaseArrives) {
     const Mask all = own_mask();
     attach(daemon);
     move_this_thread({all[0]});
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
-    declared_step();
+    begin_step_on(daemon, all[1], all[1]);
     for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == Mask{all[0]});
 #pragma omp parallel num_threads(2)
     move_this_thread({all[1]});
@@ -209,8 +205,7 @@ TEST_F(TeamBinding, EndsWhenPuStaysOutsideProgramMask) {
     for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == all);
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) != 0);
     // For good.
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == all);
   });
 }
@@ -220,8 +215,7 @@ TEST_F(TeamBinding, LeavesTeamAloneWhenUserSetsProcBind) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == all);
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_USER_BINDING) != 0);
   });
@@ -232,8 +226,7 @@ TEST_F(TeamBinding, TaskReductionStaysCorrectWhenBound) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
+    begin_step_on(daemon, all[0], all[0]);
     int sum = 0;
 #pragma omp parallel num_threads(3) reduction(task, + : sum)
     {

@@ -19,7 +19,16 @@ void let_it_be_steered(const char* word) {
   read_environment();
 }
 
-using WaitPolicy = OpBoundary;
+class WaitPolicy : public OpBoundary {
+ protected:
+  // Told how long idle threads may spin at most, in milliseconds and one more.
+  static void attach_capped(test::FakeDaemon& daemon, const char* word, uint64_t cap) {
+    let_it_be_steered(word);
+    attach(daemon);
+    daemon.cap_wait(cap);
+    follow();
+  }
+};
 
 TEST_F(WaitPolicy, ShortensBlockTimeAndRestoresIt) {
   in_child([](test::FakeDaemon& daemon) {
@@ -43,10 +52,7 @@ TEST_F(WaitPolicy, ShortensBlockTimeAndRestoresIt) {
 TEST_F(WaitPolicy, ShortensBlockTimeInFreezeMode) {
   in_child([](test::FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "freeze", 1);
-    let_it_be_steered("auto");
-    attach(daemon);
-    daemon.cap_wait(1);
-    follow();
+    attach_capped(daemon, "auto", 1);
     CHECK_OR_EXIT(fake_block_time() == 0);
   });
 }
@@ -54,10 +60,7 @@ TEST_F(WaitPolicy, ShortensBlockTimeInFreezeMode) {
 TEST_F(WaitPolicy, KeepsBlockTimeInObserveMode) {
   in_child([](test::FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "observe", 1);
-    let_it_be_steered("auto");
-    attach(daemon);
-    daemon.cap_wait(1);
-    follow();
+    attach_capped(daemon, "auto", 1);
     CHECK_OR_EXIT(fake_block_time() == 200);
   });
 }
@@ -65,10 +68,7 @@ TEST_F(WaitPolicy, KeepsBlockTimeInObserveMode) {
 // Another manager of threads has come, or the program turned out to be one's baseline.
 TEST_F(WaitPolicy, RestoresBlockTimeOnSwitchToObserve) {
   in_child([](test::FakeDaemon& daemon) {
-    let_it_be_steered("auto");
-    attach(daemon);
-    daemon.cap_wait(1);
-    follow();
+    attach_capped(daemon, "auto", 1);
     CHECK_OR_EXIT(fake_block_time() == 0);
     setenv("OPTILE_MODE", "observe", 1);
     read_environment();
@@ -93,10 +93,7 @@ TEST_F(WaitPolicy, NeverLengthensBlockTime) {
 
 TEST_F(WaitPolicy, KeepsBlockTimeSetByProgramMeanwhile) {
   in_child([](test::FakeDaemon& daemon) {
-    let_it_be_steered("auto");
-    attach(daemon);
-    daemon.cap_wait(1);
-    follow();
+    attach_capped(daemon, "auto", 1);
     set_fake_block_time(50);
     daemon.cap_wait(0);
     follow();
@@ -106,10 +103,7 @@ TEST_F(WaitPolicy, KeepsBlockTimeSetByProgramMeanwhile) {
 
 TEST_F(WaitPolicy, KeepsBlockTimeWhenUserSetsWaitKeep) {
   in_child([](test::FakeDaemon& daemon) {
-    let_it_be_steered("keep");
-    attach(daemon);
-    daemon.cap_wait(1);
-    follow();
+    attach_capped(daemon, "keep", 1);
     CHECK_OR_EXIT(fake_block_time() == 200);
     CHECK_OR_EXIT(daemon.client().header.wait_changes == 0);
   });
@@ -117,10 +111,7 @@ TEST_F(WaitPolicy, KeepsBlockTimeWhenUserSetsWaitKeep) {
 
 TEST_F(WaitPolicy, IgnoresOutOfRangeCap) {
   in_child([](test::FakeDaemon& daemon) {
-    let_it_be_steered("auto");
-    attach(daemon);
-    daemon.cap_wait(~UINT64_C(0));
-    follow();
+    attach_capped(daemon, "auto", ~UINT64_C(0));
     CHECK_OR_EXIT(fake_block_time() == 200);
   });
 }

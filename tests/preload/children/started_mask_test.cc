@@ -85,15 +85,19 @@ class StartedMasks : public OpBoundary {
   void SetUp() override {
     if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: every mask is the same";
   }
+
+  static void attach_held_to(FakeDaemon& daemon, int unit) {
+    attach(daemon);
+    daemon.hold({unit});
+    move_this_thread({unit});
+  }
 };
 constexpr int kSeveral = 255;
 
 TEST_F(StartedMasks, StartedProgramsDoNotInheritLease) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
-    attach(daemon);
-    daemon.hold({all[0]});
-    move_this_thread({all[0]});
+    attach_held_to(daemon, all[0]);
     errno = 77;
     CHECK_OR_EXIT(unit_of_started() == kSeveral);
     CHECK_OR_EXIT(own_mask() == Mask{all[0]});
@@ -185,9 +189,7 @@ TEST_F(StartedMasks, BindingOfOtherThreadIsReportedByTid) {
 TEST_F(StartedMasks, ForkedChildKeepsLeaseUntilExec) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
-    attach(daemon);
-    daemon.hold({all[0]});
-    move_this_thread({all[0]});
+    attach_held_to(daemon, all[0]);
     const pid_t child = fork();
     if (child == 0) {
       CHECK_OR_EXIT(own_mask() == Mask{all[0]});
@@ -205,9 +207,7 @@ TEST_F(StartedMasks, ForkedChildKeepsLeaseUntilExec) {
 TEST_F(StartedMasks, EndedOrMovedLeaseIsNotRestored) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
-    attach(daemon);
-    daemon.hold({all[0]});
-    move_this_thread({all[0]});
+    attach_held_to(daemon, all[0]);
     errno = 77;
     StartedMask ended;
     CHECK_OR_EXIT(own_mask() == all && errno == 77);

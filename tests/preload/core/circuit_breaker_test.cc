@@ -118,13 +118,12 @@ void with_baseline(optile_plan_page& page) {
 // Works for so many rounds of a loop where it meets the narrow width, and at any other. Returns the
 // width.
 int run_working_op(uint64_t key, int rounds_at_two, int rounds_else) {
-  const optile_op_identity identity = identity_of(key);
-  optile_open_op open{};
-  op_begin(&identity, &open);
-  const int seen = omp_get_max_threads();
-  const int rounds = seen == 2 ? rounds_at_two : rounds_else;
-  for (int i = 0; i < rounds; ++i) __asm__ volatile("" ::: "memory");
-  op_end(&open);
+  int seen = 0;
+  run_op_around(key, [&] {
+    seen = omp_get_max_threads();
+    const int rounds = seen == 2 ? rounds_at_two : rounds_else;
+    for (int i = 0; i < rounds; ++i) __asm__ volatile("" ::: "memory");
+  });
   return seen;
 }
 
@@ -192,9 +191,7 @@ TEST_F(OpBoundary, FreezeModeKeepsSlowEntries) {
 
 TEST_F(OpBoundary, EntryWithoutBaselineIsNotJudged) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     for (uint32_t i = 0; i < 3 * kWindow; ++i) CHECK_OR_EXIT(run_op(kOp) == 2);
   });
 }

@@ -45,9 +45,7 @@ TEST_F(OpBoundary, FirstExecutionRunsAtDefaultWidth) {
 
 TEST_F(OpBoundary, FirstExecutionOnEachThreadRunsAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     CHECK_OR_EXIT(run_op(kOp) == 2);
     std::thread([] {
       omp_set_num_threads(kOwn);
@@ -105,9 +103,7 @@ TEST_F(OpBoundary, DefaultWidthSourceIsEnvironmentUntilProgramSetsIt) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     read_environment();
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     CHECK_OR_EXIT(run_op(kOp) == 2);
     run_op(kOp);
     CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
@@ -117,13 +113,17 @@ TEST_F(OpBoundary, DefaultWidthSourceIsEnvironmentUntilProgramSetsIt) {
   });
 }
 
+void export_width_and_limit(const char* limit) {
+  setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
+  setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
+  setenv("OMP_THREAD_LIMIT", limit, 1);
+  read_environment();
+}
+
 // Of a team of four only two threads start, whatever the program reads: what is wider is no width.
 TEST_F(OpBoundary, ThreadLimitCapsDefaultWidthAndKeepsThreadCount) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
-    setenv("OMP_THREAD_LIMIT", "2", 1);
-    read_environment();
+    export_width_and_limit("2");
     attach(daemon);
     CHECK_OR_EXIT(daemon.attach_request().omp_thread_limit == 2);
     run_op(kOp);
@@ -140,10 +140,7 @@ TEST_F(OpBoundary, ThreadLimitCapsDefaultWidthAndKeepsThreadCount) {
 
 TEST_F(OpBoundary, ThreadLimitAboveDefaultWidthIsIgnored) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
-    setenv("OMP_THREAD_LIMIT", "64", 1);
-    read_environment();
+    export_width_and_limit("64");
     attach(daemon);
     run_op(kOp);
     CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
@@ -237,9 +234,7 @@ TEST_F(OpBoundary, ExactRespectIgnoresLaunchersWidth) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     respect_exactly(kOwn);
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     CHECK_OR_EXIT(run_op(kOp) == 2);
   });
 }
@@ -275,14 +270,10 @@ TEST_F(OpBoundary, EchoOfWidthInForceIsNotProgramsChoice) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     read_environment();
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
-    const optile_op_identity identity = identity_of(kOp);
-    optile_open_op open{};
-    op_begin(&identity, &open);
-    omp_set_num_threads(omp_get_max_threads());  // as OpenBLAS's OpenMP build does
-    op_end(&open);
+    attach_with_plan(daemon, 2);
+    run_op_around(kOp, [&] {
+      omp_set_num_threads(omp_get_max_threads());  // as OpenBLAS's OpenMP build does
+    });
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
     CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
   });
@@ -300,9 +291,7 @@ TEST_F(OpBoundary, ReportsFork) {
 
 TEST_F(OpBoundary, NeverExceedsProgramsDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 64, {}, 0}});
+    attach_with_plan(daemon, 64);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     omp_set_num_threads(2);
     CHECK_OR_EXIT(run_op(kOp) == 2);
@@ -313,14 +302,8 @@ TEST_F(OpBoundary, NeverExceedsProgramsDefaultWidth) {
 
 TEST_F(OpBoundary, KeepsWidthSetByProgramInsideOp) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
-    const optile_op_identity identity = identity_of(kOp);
-    optile_open_op open{};
-    op_begin(&identity, &open);
-    omp_set_num_threads(3);
-    op_end(&open);
+    attach_with_plan(daemon, 2);
+    run_op_around(kOp, [&] { omp_set_num_threads(3); });
     CHECK_OR_EXIT(omp_get_max_threads() == 3);
   });
 }
@@ -343,9 +326,7 @@ TEST_F(OpBoundary, SteersOnlyOutermostOp) {
 
 TEST_F(OpBoundary, SteersOpsInsideCompositeAndObservesItsTime) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     declared_step();
     daemon.take_events();
     optile_op_identity composite = identity_of(kMarker);
@@ -461,9 +442,7 @@ TEST_F(OpBoundary, FullRingDropsAndCountsEvents) {
 // fault: F1
 TEST_F(OpBoundary, KeepsLastPlanAfterDaemonVanishes) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     daemon.hang_up();
     for (int i = 0; i < 1000; ++i) CHECK_OR_EXIT(run_op(kOp) == 2);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
@@ -482,9 +461,7 @@ TEST_F(OpBoundary, RejectsOtherAbiVersion) {
 
 TEST_F(OpBoundary, ForkedChildRunsUnattachedAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     const pid_t child = fork();
     if (child == 0) std::_Exit(run_op(kOp) == kOwn && attachment() == nullptr ? 0 : 1);
     int status = 0;
@@ -497,9 +474,7 @@ TEST_F(OpBoundary, ForkedChildRunsUnattachedAtDefaultWidth) {
 TEST_F(OpBoundary, ObserveModeChangesNoWidth) {
   setenv("OPTILE_MODE", "observe", 1);
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 1, {}, 0}});
+    attach_with_plan(daemon, 1);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     CHECK_OR_EXIT(!daemon.take_events().empty());
   });
@@ -525,9 +500,7 @@ TEST_F(OpBoundary, NamesSymbolMissingInRuntime) {
 
 TEST_F(OpBoundary, IgnoresOpsInsideParallelRegion) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 1, {}, 0}});
+    attach_with_plan(daemon, 1);
     daemon.take_events();
     int wrong = 0;
 #pragma omp parallel num_threads(2) reduction(+ : wrong)

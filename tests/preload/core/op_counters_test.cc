@@ -47,17 +47,15 @@ const optile_client_header& header_of(const test::FakeDaemon& daemon) {
 
 // An op with one region of kOwn threads. The test's own regions go through the interposed calls.
 void run_op_with_region(uint64_t key) {
-  const optile_op_identity identity = identity_of(key);
-  optile_open_op open{};
-  op_begin(&identity, &open);
-  int at_work = 0;
+  run_op_around(key, [&] {
+    int at_work = 0;
 #pragma omp parallel num_threads(kOwn)
-  {
+    {
 #pragma omp atomic
-    at_work += 1;
-  }
-  CHECK_OR_EXIT(at_work == kOwn);
-  op_end(&open);
+      at_work += 1;
+    }
+    CHECK_OR_EXIT(at_work == kOwn);
+  });
 }
 
 void run_step(uint64_t key) {

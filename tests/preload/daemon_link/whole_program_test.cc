@@ -54,10 +54,12 @@ TEST(SteeredThreads, OneBesideTheMainThreadIsAPoolOnTwoCoresOnly) {
 TEST(PoolsByMask, AreThoseOfProgramsAndKnownLibraries) {
   EXPECT_TRUE(sizes_pools_by_mask("", "/opt/bin/serve"));
   EXPECT_FALSE(sizes_pools_by_mask("", "/usr/bin/python3.11"));
-  EXPECT_TRUE(sizes_pools_by_mask("/x/jaxlib/libjax_common.so", "python3"));
-  EXPECT_TRUE(sizes_pools_by_mask("/usr/lib/jvm/lib/server/libjvm.so", "java"));
-  EXPECT_FALSE(sizes_pools_by_mask("libonnxruntime.so.1", "python3"));
-  EXPECT_FALSE(sizes_pools_by_mask("libgomp.so.1", "/opt/bin/serve"));
+  for (const char* library : {"/x/jaxlib/libjax_common.so", "/usr/lib/jvm/lib/server/libjvm.so"}) {
+    EXPECT_TRUE(sizes_pools_by_mask(library, "python3")) << library;
+  }
+  for (const char* library : {"libonnxruntime.so.1", "libgomp.so.1"}) {
+    EXPECT_FALSE(sizes_pools_by_mask(library, "/opt/bin/serve")) << library;
+  }
 }
 
 TEST_F(WholeProgram, AttachesWithoutAnOp) {

@@ -1,6 +1,8 @@
 /* A BLAS that multiplies nothing: it notes how many threads it might have used. */
 #pragma once
 
+#include "tests/programs/libraries/cblas.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,12 +18,6 @@ struct fake_blas_state {
 };
 struct fake_blas_state* fake_blas(void);
 
-void cblas_sgemm(int order, int left_op, int right_op, int rows, int columns, int inner,
-                 float alpha, const float* left, int left_stride, const float* right,
-                 int right_stride, float beta, float* product, int product_stride);
-void cblas_dgemm(int order, int left_op, int right_op, int rows, int columns, int inner,
-                 double alpha, const double* left, int left_stride, const double* right,
-                 int right_stride, double beta, double* product, int product_stride);
 void cblas_cgemm(int order, int left_op, int right_op, int rows, int columns, int inner,
                  const void* alpha, const void* left, int left_stride, const void* right,
                  int right_stride, const void* beta, void* product, int product_stride);

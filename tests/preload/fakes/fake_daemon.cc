@@ -7,10 +7,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "bindings/abi/mask_word.h"
+#include "tests/daemon/fixtures/descriptors.h"
 
 namespace optile::test {
 namespace {
@@ -21,24 +21,6 @@ void* make_region(const char* name, size_t bytes, base::UniqueFd* fd) {
   void* region = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
   fcntl(fd->get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   return region;
-}
-
-void send_with_fds(int connection, const optile_attach_reply& attach_reply, int plan, int client) {
-  int fds[2] = {plan, client};
-  char control[CMSG_SPACE(sizeof fds)] = {};
-  optile_attach_reply copy = attach_reply;
-  iovec part = {&copy, sizeof copy};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(header), fds, sizeof fds);
-  sendmsg(connection, &message, MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -96,7 +78,7 @@ void FakeDaemon::serve(uint16_t abi_version) {
   attach_reply.client_id = 1;
   attach_reply.plan_region_bytes = sizeof *plan_;
   attach_reply.client_region_bytes = sizeof *client_;
-  send_with_fds(connection_.get(), attach_reply, plan_fd.get(), client_fd.get());
+  send_with_fds(connection_.get(), attach_reply, {plan_fd.get(), client_fd.get()});
 }
 
 void FakeDaemon::publish(const std::vector<PlannedOp>& ops, uint64_t marker_key,

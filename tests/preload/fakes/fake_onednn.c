@@ -7,12 +7,9 @@ enum { kMost = 64, kQueryKind = 2, kQueryImplementation = 8, kQueryPropagation =
 enum { kQuerySource = 129, kQueryWeights = 131, kQueryTo = 133 };
 
 typedef struct fake_version {
-  int major;
-  int minor;
-  int patch;
+  int numbers[3]; /* major, minor, patch */
   const char* hash;
-  unsigned cpu_runtime;
-  unsigned gpu_runtime;
+  unsigned runtimes[2]; /* of CPU and GPU */
 } fake_version;
 
 static struct fake_onednn_state state = {.cpu_runtime = 2, .implementation = "fake:any"};
@@ -46,8 +43,8 @@ static int make(const void** descriptor, int kind, int propagation,
 
 const fake_version* dnnl_version(void);
 const fake_version* dnnl_version(void) {
-  static fake_version version = {FAKE_VERSION, 0, 0, "", 0, 0};
-  version.cpu_runtime = state.cpu_runtime;
+  static fake_version version = {{FAKE_VERSION, 0, 0}, "", {0, 0}};
+  version.runtimes[0] = state.cpu_runtime;
   return &version;
 }
 

@@ -39,9 +39,7 @@ TEST_F(OpBoundary, OnlyObservesBesideOtherThreadManager) {
 
 TEST_F(OpBoundary, LaterThreadManagerStopsSteeringAndIsReported) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}});
+    attach_with_plan(daemon, 2);
     CHECK_OR_EXIT(run_op(kOp) == 2);
     load_manager();
     daemon.answer_one_client();

@@ -4,6 +4,7 @@
  * by its workers. */
 #include <string.h>
 
+#include "tests/programs/libraries/cblas.h"
 #include "tests/programs/libraries/exact.h"
 
 void sgemm_(const char* left_op, const char* right_op, const int* rows, const int* columns,
@@ -11,12 +12,6 @@ void sgemm_(const char* left_op, const char* right_op, const int* rows, const in
             const float* right, const int* right_stride, const float* beta, float* product,
             const int* product_stride);
 enum { kRowMajor = 101, kColumnMajor = 102, kNoTranspose = 111, kTranspose = 112 };
-void cblas_sgemm(int order, int left_op, int right_op, int rows, int columns, int inner,
-                 float alpha, const float* left, int left_stride, const float* right,
-                 int right_stride, float beta, float* product, int product_stride);
-void cblas_dgemm(int order, int left_op, int right_op, int rows, int columns, int inner,
-                 double alpha, const double* left, int left_stride, const double* right,
-                 int right_stride, double beta, double* product, int product_stride);
 
 enum { kSquare = 224, kRows = 320, kColumns = 96, kInner = 256, kTiny = 8, kTinyProducts = 10 };
 

@@ -77,11 +77,12 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
     static LibraryFunction behind = {#name};                                                      \
     open_region(behind, body, data, threads, start, end, step, chunk, flags);                     \
   }
-#define OPTILE_RUNTIME_LOOP(name)                                                     \
+// With one more number, which goes on as it is: flags or a chunk.
+#define OPTILE_LOOP_AND(Number, open, name)                                           \
   void name(Body body, void* data, unsigned threads, long start, long end, long step, \
-            unsigned flags) {                                                         \
+            Number last) {                                                            \
     static LibraryFunction behind = {#name};                                          \
-    open_region(behind, body, data, threads, start, end, step, flags);                \
+    open(behind, body, data, threads, start, end, step, last);                        \
   }
 
 OPTILE_LOOP(GOMP_parallel_loop_static)
@@ -89,9 +90,9 @@ OPTILE_LOOP(GOMP_parallel_loop_dynamic)
 OPTILE_LOOP(GOMP_parallel_loop_guided)
 OPTILE_LOOP(GOMP_parallel_loop_nonmonotonic_dynamic)
 OPTILE_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
-OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_runtime)
-OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
-OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+OPTILE_LOOP_AND(unsigned, open_region, GOMP_parallel_loop_runtime)
+OPTILE_LOOP_AND(unsigned, open_region, GOMP_parallel_loop_nonmonotonic_runtime)
+OPTILE_LOOP_AND(unsigned, open_region, GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
 void GOMP_parallel_start(Body body, void* data, unsigned threads) {
   static LibraryFunction behind = {"GOMP_parallel_start"};
@@ -103,16 +104,9 @@ void GOMP_parallel_sections_start(Body body, void* data, unsigned threads, unsig
   start_team(behind, body, data, threads, count);
 }
 
-#define OPTILE_LOOP_START(name)                                                       \
-  void name(Body body, void* data, unsigned threads, long start, long end, long step, \
-            long chunk) {                                                             \
-    static LibraryFunction behind = {#name};                                          \
-    start_team(behind, body, data, threads, start, end, step, chunk);                 \
-  }
-
-OPTILE_LOOP_START(GOMP_parallel_loop_static_start)
-OPTILE_LOOP_START(GOMP_parallel_loop_dynamic_start)
-OPTILE_LOOP_START(GOMP_parallel_loop_guided_start)
+OPTILE_LOOP_AND(long, start_team, GOMP_parallel_loop_static_start)
+OPTILE_LOOP_AND(long, start_team, GOMP_parallel_loop_dynamic_start)
+OPTILE_LOOP_AND(long, start_team, GOMP_parallel_loop_guided_start)
 
 void GOMP_parallel_loop_runtime_start(Body body, void* data, unsigned threads, long start, long end,
                                       long step) {

@@ -118,14 +118,8 @@ TEST_F(Gemm, SmallOrInvalidProductsAreNoOps) {
 
 TEST_F(Gemm, ProductInsideOpBelongsToOuterOp) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 3, {}, 0}});
-    const optile_op_identity identity = identity_of(kOp);
-    optile_open_op open{};
-    op_begin(&identity, &open);
-    CHECK_OR_EXIT(multiply(100, 200, 300) == 3);
-    op_end(&open);
+    attach_with_plan(daemon, 3);
+    run_op_around(kOp, [&] { CHECK_OR_EXIT(multiply(100, 200, 300) == 3); });
     CHECK_OR_EXIT(record_of(daemon, "dgemm", "100x200x300") == nullptr);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
   });

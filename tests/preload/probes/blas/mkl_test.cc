@@ -11,7 +11,6 @@
 #include "bindings/preload/support/environment.h"
 #include "tests/preload/fakes/fake_daemon.h"
 #include "tests/preload/fakes/fake_mkl.h"
-#include "tests/preload/fixtures/beside_daemon.h"
 #include "tests/preload/fixtures/check_or_exit.h"
 #include "tests/preload/fixtures/large_products.h"
 
@@ -22,17 +21,7 @@ using test::FakeDaemon;
 using test::key_of_shape;
 using test::record_all;
 
-constexpr int kOwn = 4;
-
-class Mkl : public ::testing::Test {
- protected:
-  static void in_child(void (*body)(FakeDaemon&)) {
-    test::run_beside_daemon([body](FakeDaemon& daemon) {
-      read_environment();
-      body(daemon);
-    });
-  }
-};
+class Mkl : public test::LargeProducts {};
 
 // Returns the threads that the library might have used.
 int multiply(int rows) {
@@ -55,18 +44,12 @@ void attach(FakeDaemon& daemon) {
 
 TEST_F(Mkl, AppliesOpWidthAndRestoresCount) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    CHECK_OR_EXIT(multiply(100) == kOwn);
-    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
-    daemon.take_events();
+    test::attach_narrowed(daemon, multiply);
     CHECK_OR_EXIT(multiply(100) == 2);
-    CHECK_OR_EXIT(set_for_this_thread() == 0 && MKL_Get_Max_Threads() == kOwn);
-    const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_DEFAULT_WIDTH) == 0);
+    CHECK_OR_EXIT(set_for_this_thread() == 0 && MKL_Get_Max_Threads() == test::kOwnThreads);
+    check_one_steered_op(daemon, 2);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.default_width == kOwn && header.fallbacks == 0);
+    CHECK_OR_EXIT(header.default_width == test::kOwnThreads && header.fallbacks == 0);
     CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_mkl") != nullptr);
   });
 }
@@ -110,7 +93,7 @@ TEST_F(Mkl, EachThreadHasItsOwnCount) {
     daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     MKL_Set_Num_Threads_Local(3);
     std::thread([] {
-      CHECK_OR_EXIT(multiply(100) == kOwn);  // the first on every thread is its own
+      CHECK_OR_EXIT(multiply(100) == test::kOwnThreads);  // the first on every thread is its own
       CHECK_OR_EXIT(multiply(100) == 2 && set_for_this_thread() == 0);
     }).join();
     CHECK_OR_EXIT(set_for_this_thread() == 3);
@@ -128,7 +111,7 @@ TEST_F(Mkl, KeepSettingLeavesCountAlone) {
     attach(daemon);
     multiply(100);
     daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
-    CHECK_OR_EXIT(multiply(100) == kOwn && set_for_this_thread() == 0);
+    CHECK_OR_EXIT(multiply(100) == test::kOwnThreads && set_for_this_thread() == 0);
   });
 }
 
@@ -139,7 +122,7 @@ TEST_F(Mkl, OnlyObservesMklOnTbb) {
     multiply(100);
     daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     daemon.take_events();
-    CHECK_OR_EXIT(multiply(100) == kOwn && set_for_this_thread() == 0);
+    CHECK_OR_EXIT(multiply(100) == test::kOwnThreads && set_for_this_thread() == 0);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && events[0].width == 0);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);

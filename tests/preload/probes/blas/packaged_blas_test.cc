@@ -14,7 +14,6 @@
 #include "bindings/preload/support/environment.h"
 #include "tests/preload/fakes/fake_daemon.h"
 #include "tests/preload/fakes/fake_packaged_blas.h"
-#include "tests/preload/fixtures/beside_daemon.h"
 #include "tests/preload/fixtures/check_or_exit.h"
 #include "tests/preload/fixtures/large_products.h"
 
@@ -24,17 +23,7 @@ namespace {
 using test::FakeDaemon;
 using test::record_all;
 
-constexpr int kOwn = 4;  // of each library
-
-class PackagedBlas : public ::testing::Test {
- protected:
-  static void in_child(void (*body)(FakeDaemon&)) {
-    test::run_beside_daemon([body](FakeDaemon& daemon) {
-      read_environment();
-      body(daemon);
-    });
-  }
-};
+class PackagedBlas : public test::LargeProducts {};
 
 // Each returns the threads that the library might have used.
 template <typename Product, typename Size>
@@ -86,16 +75,18 @@ const optile_op_record* latest(const FakeDaemon& daemon, const std::string& shap
 TEST_F(PackagedBlas, NumpyProductsAreSteeredOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
-    CHECK_OR_EXIT(with_numpys(100) == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads);
     daemon.publish({{latest(daemon, "100x200x300")->key, 2, {}, 0}}, 0, record_all);
     daemon.take_events();
-    CHECK_OR_EXIT(with_numpys(100) == 2 && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == 2 && fake_pool_of_numpy()->count == test::kOwnThreads);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
-    CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_64_, fake_pool_of_numpy(), int64_t{100}) == kOwn);
+    CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_64_, fake_pool_of_numpy(), int64_t{100}) ==
+                  test::kOwnThreads);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.default_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.default_width == test::kOwnThreads &&
+                  header.blas_threads == test::kOwnThreads);
     CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_numpy_blas") != nullptr);
   });
 }
@@ -145,19 +136,20 @@ bool is_steerable(const optile_event& event) {
 TEST_F(PackagedBlas, EachCopyIsSteeredByItsOwnOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_scipys(99); });
-    CHECK_OR_EXIT(with_scipys(100) == kOwn);
+    CHECK_OR_EXIT(with_scipys(100) == test::kOwnThreads);
     const uint64_t scipys = latest(daemon, "100x200x300")->key;
-    CHECK_OR_EXIT(with_numpys(100) == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads);
     const uint64_t numpys = latest(daemon, "100x200x300")->key;
     daemon.publish({{scipys, 3, {}, 0}, {numpys, 2, {}, 0}}, 0, record_all);
     daemon.take_events();
-    CHECK_OR_EXIT(with_scipys(100) == 3 && fake_pool_of_scipy()->count == kOwn);
-    CHECK_OR_EXIT(with_numpys(100) == 2 && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(with_scipys(100) == 3 && fake_pool_of_scipy()->count == test::kOwnThreads);
+    CHECK_OR_EXIT(with_numpys(100) == 2 && fake_pool_of_numpy()->count == test::kOwnThreads);
     CHECK_OR_EXIT(with_scipys(100) == 3);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 3 && events[0].width == 3 && events[1].width == 2);
     CHECK_OR_EXIT(is_steerable(events[0]) && is_steerable(events[1]) && events[2].width == 3);
-    CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_, fake_pool_of_scipy(), int32_t{101}) == kOwn);
+    CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_, fake_pool_of_scipy(), int32_t{101}) ==
+                  test::kOwnThreads);
     // What came first, and behind it what else follows.
     const optile_client_header& header = daemon.client().header;
     CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_scipy_blas") != nullptr);
@@ -165,7 +157,7 @@ TEST_F(PackagedBlas, EachCopyIsSteeredByItsOwnOps) {
     const char* beside = header.blas_path + std::strlen(header.blas_path) + 1;
     CHECK_OR_EXIT(std::strcmp(beside, "libfake_numpy_blas.so") == 0);
     CHECK_OR_EXIT(beside[std::strlen(beside) + 1] == '\0');
-    CHECK_OR_EXIT(header.blas_threads == kOwn && header.fallbacks == 0);
+    CHECK_OR_EXIT(header.blas_threads == test::kOwnThreads && header.fallbacks == 0);
   });
 }
 
@@ -176,9 +168,10 @@ TEST_F(PackagedBlas, LeaseCapsEachCopy) {
     with_scipys(100);
     daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(with_numpys(100) == 2 && with_scipys(100) == 2);
-    CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(fake_pool_of_scipy()->count == test::kOwnThreads &&
+                  fake_pool_of_numpy()->count == test::kOwnThreads);
     daemon.publish({});
-    CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads && with_scipys(100) == test::kOwnThreads);
   });
 }
 
@@ -186,10 +179,11 @@ TEST_F(PackagedBlas, InitialCountOfOtherCopyIsNotProgramsChoice) {
   in_child([](FakeDaemon& daemon) {
     fake_pool_of_scipy()->count = 3;
     attach(daemon, [] { return with_numpys(99); });
-    for (int i = 0; i < 3; ++i) CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == 3);
+    for (int i = 0; i < 3; ++i)
+      CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads && with_scipys(100) == 3);
     const optile_client_header& header = daemon.client().header;
     CHECK_OR_EXIT(header.default_width_source == OPTILE_WIDTH_DEFAULT &&
-                  header.default_width == kOwn);
+                  header.default_width == test::kOwnThreads);
     daemon.publish({{latest(daemon, "100x200x300")->key, 4, {}, 0}}, 0, record_all);
     daemon.take_events();
     CHECK_OR_EXIT(with_scipys(100) == 3);  // never wider than its own
@@ -201,7 +195,7 @@ TEST_F(PackagedBlas, InitialCountOfOtherCopyIsNotProgramsChoice) {
     fake_pool_of_scipy()->count = CPU_COUNT(&usable) == 2 ? 1 : 2;
     with_scipys(100);
     CHECK_OR_EXIT(header.default_width_source == OPTILE_WIDTH_PROGRAM &&
-                  header.default_width == kOwn);
+                  header.default_width == test::kOwnThreads);
   });
 }
 
@@ -213,12 +207,12 @@ TEST_F(PackagedBlas, LeavesAllCopiesAloneWithTwoIssuers) {
     // The other thread comes while a copy is narrow.
     fake_pool_of_scipy()->inside = [] {
       fake_pool_of_scipy()->inside = nullptr;
-      std::thread([] { CHECK_OR_EXIT(with_numpys(100) == kOwn); }).join();
-      CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn);
+      std::thread([] { CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads); }).join();
+      CHECK_OR_EXIT(fake_pool_of_scipy()->count == test::kOwnThreads);
     };
     with_scipys(100);
     daemon.take_events();
-    CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == test::kOwnThreads && with_scipys(100) == test::kOwnThreads);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 2 && !is_steerable(events[0]) && !is_steerable(events[1]));
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_BLAS_SHARED) != 0);
@@ -243,7 +237,7 @@ TEST_F(PackagedBlas, ChildForkedInsideProductAsksCopyNothing) {
     const pid_t parent = getpid();
     with_scipys(100);
     if (getpid() != parent) std::_Exit(fake_pool_of_scipy()->asked == 0 ? 7 : 8);
-    CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn);
+    CHECK_OR_EXIT(fake_pool_of_scipy()->count == test::kOwnThreads);
   });
 }
 
@@ -255,7 +249,7 @@ TEST_F(PackagedBlas, KeepSettingLeavesCopiesAlone) {
     with_scipys(100);
     daemon.publish({{latest(daemon, "100x200x300")->key, 2, {}, 0}}, 0, record_all);
     daemon.take_events();
-    CHECK_OR_EXIT(with_scipys(100) == kOwn);
+    CHECK_OR_EXIT(with_scipys(100) == test::kOwnThreads);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && !is_steerable(events[0]));
   });
@@ -268,7 +262,7 @@ TEST_F(PackagedBlas, SteersOldNumpySymbolNames) {
     multiply_in_fortran(dgemm_64_, fake_pool_of_old_numpy(), int64_t{100});
     daemon.publish({{latest(daemon, "100x200x300")->key, 2, {}, 0}});
     CHECK_OR_EXIT(multiply_in_fortran(dgemm_64_, fake_pool_of_old_numpy(), int64_t{100}) == 2);
-    CHECK_OR_EXIT(fake_pool_of_old_numpy()->count == kOwn);
+    CHECK_OR_EXIT(fake_pool_of_old_numpy()->count == test::kOwnThreads);
   });
 }
 

@@ -10,7 +10,6 @@
 #include "bindings/preload/support/environment.h"
 #include "tests/preload/fakes/fake_blas.h"
 #include "tests/preload/fakes/fake_daemon.h"
-#include "tests/preload/fixtures/beside_daemon.h"
 #include "tests/preload/fixtures/check_or_exit.h"
 #include "tests/preload/fixtures/large_products.h"
 
@@ -21,17 +20,11 @@ using test::FakeDaemon;
 using test::key_of_shape;
 using test::record_all;
 
-constexpr int kOwn = 4;
-
-class OpenBlasPool : public ::testing::Test {
+class OpenBlasPool : public test::LargeProducts {
  protected:
-  static void in_child(void (*body)(FakeDaemon&)) {
-    test::run_beside_daemon([body](FakeDaemon& daemon) {
-      fake_blas()->parallel = 1;
-      fake_blas()->pool = kOwn;
-      read_environment();
-      body(daemon);
-    });
+  void SetUp() override {
+    fake_blas()->parallel = 1;
+    fake_blas()->pool = test::kOwnThreads;
   }
 };
 
@@ -46,25 +39,18 @@ void attach(FakeDaemon& daemon) {
 
 // Its product gets two threads.
 void attach_narrowed(FakeDaemon& daemon) {
-  attach(daemon);
-  multiply(100);
-  daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+  test::attach_narrowed(daemon, multiply);
 }
 
 TEST_F(OpenBlasPool, AppliesOpWidthAndRestoresCount) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    CHECK_OR_EXIT(multiply(100) == kOwn);
-    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
-    daemon.take_events();
+    attach_narrowed(daemon);
     CHECK_OR_EXIT(multiply(100) == 2);
-    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
-    const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_DEFAULT_WIDTH) == 0);
+    CHECK_OR_EXIT(fake_blas()->pool == test::kOwnThreads);
+    check_one_steered_op(daemon, 2);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.default_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.default_width == test::kOwnThreads &&
+                  header.blas_threads == test::kOwnThreads);
     CHECK_OR_EXIT(header.fallbacks == 0 && header.runtime == OPTILE_RUNTIME_UNKNOWN);
   });
 }
@@ -98,7 +84,7 @@ TEST_F(OpenBlasPool, LeaseCapsWidth) {
     multiply(100);
     daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(multiply(100) == 2);
-    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+    CHECK_OR_EXIT(fake_blas()->pool == test::kOwnThreads);
   });
 }
 
@@ -110,7 +96,7 @@ TEST_F(OpenBlasPool, IsLeftAloneWithTwoIssuers) {
     CHECK_OR_EXIT(multiply(100) == 2);
     std::thread([] { multiply(100); }).join();
     daemon.take_events();
-    CHECK_OR_EXIT(multiply(100) == kOwn);
+    CHECK_OR_EXIT(multiply(100) == test::kOwnThreads);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
@@ -151,7 +137,7 @@ TEST_F(OpenBlasPool, ThreadEndingInProductRestoresCount) {
     pthread_t thread = {};
     CHECK_OR_EXIT(pthread_create(&thread, nullptr, end_in_a_product, &daemon) == 0);
     CHECK_OR_EXIT(pthread_join(thread, nullptr) == 0);
-    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+    CHECK_OR_EXIT(fake_blas()->pool == test::kOwnThreads);
   });
 }
 
@@ -160,7 +146,7 @@ TEST_F(OpenBlasPool, KeepSettingLeavesCountAlone) {
     setenv("OPTILE_BLAS", "keep", 1);
     read_environment();
     attach_narrowed(daemon);
-    CHECK_OR_EXIT(multiply(100) == kOwn);
+    CHECK_OR_EXIT(multiply(100) == test::kOwnThreads);
   });
 }
 

@@ -228,15 +228,11 @@ TEST_F(OneDnn, OnlyObservesOnTbbRuntime) {
 
 TEST_F(OneDnn, PrimitiveInsideOpBelongsToOuterOp) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    run_op(kOp);
-    daemon.publish({{kOp, 3, {}, 0}});
-    const optile_op_identity identity = identity_of(kOp);
-    optile_open_op open{};
-    op_begin(&identity, &open);
-    step();
-    CHECK_OR_EXIT(fake_onednn()->described_at == 3 && fake_onednn()->team == 3);
-    op_end(&open);
+    attach_with_plan(daemon, 3);
+    run_op_around(kOp, [&] {
+      step();
+      CHECK_OR_EXIT(fake_onednn()->described_at == 3 && fake_onednn()->team == 3);
+    });
     CHECK_OR_EXIT(record_of(daemon, kConvolution) == nullptr);
   });
 }

@@ -20,12 +20,13 @@ namespace optile::preload {
 namespace {
 
 TEST(RegionRules, RecognisesSymbolsThatOpenRegions) {
-  EXPECT_TRUE(opens_a_region("GOMP_parallel"));
-  EXPECT_TRUE(opens_a_region("GOMP_parallel_loop_guided_start"));
-  EXPECT_TRUE(opens_a_region("__kmpc_fork_call_if"));
-  EXPECT_FALSE(opens_a_region("GOMP_parallel_end"));
-  EXPECT_FALSE(opens_a_region("GOMP_barrier"));
-  EXPECT_FALSE(opens_a_region("__kmpc_barrier"));
+  for (const char* name :
+       {"GOMP_parallel", "GOMP_parallel_loop_guided_start", "__kmpc_fork_call_if"}) {
+    EXPECT_TRUE(opens_a_region(name)) << name;
+  }
+  for (const char* name : {"GOMP_parallel_end", "GOMP_barrier", "__kmpc_barrier"}) {
+    EXPECT_FALSE(opens_a_region(name)) << name;
+  }
 }
 
 // A program may build it anew and load it again, maybe to the same place: what was known of that

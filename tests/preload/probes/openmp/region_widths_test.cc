@@ -96,6 +96,12 @@ class TunedRegions : public ::testing::Test {
     CHECK_OR_EXIT(number < daemon.client().header.registry_count);
     return daemon.client().ops[number];
   }
+
+  // Then a plan for the two regions that were opened first.
+  static void learn_and_plan(FakeDaemon& daemon, uint16_t first, uint16_t second) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, first, {}, 0}, {record(daemon, 1).key, second, {}, 0}});
+  }
 };
 
 int run_at_all = 0;   // of conditional_task()
@@ -160,8 +166,7 @@ TEST_F(TunedRegions, LaterFrameworkChoosesSteeredRuntime) {
 
 TEST_F(TunedRegions, UnexpectedRegionRunsAtDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     CHECK_OR_EXIT(team_of_first() == kOwn);
@@ -170,8 +175,7 @@ TEST_F(TunedRegions, UnexpectedRegionRunsAtDefaultWidth) {
 
 TEST_F(TunedRegions, OpBetweenRegionsSeesDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
@@ -241,8 +245,7 @@ TEST_F(TunedRegions, LibraryCallInsideRegionChangesNothing) {
 
 TEST_F(TunedRegions, ExactRespectReplacesWidthInForce) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     unsetenv("OPTILE_DEFAULT_WIDTH_SOURCE");
@@ -259,8 +262,7 @@ TEST_F(TunedRegions, ExactRespectReplacesWidthInForce) {
 
 TEST_F(TunedRegions, RestoresDefaultWidthOnSwitchToObserve) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     setenv("OPTILE_MODE", "observe", 1);
@@ -272,8 +274,7 @@ TEST_F(TunedRegions, RestoresDefaultWidthOnSwitchToObserve) {
 
 TEST_F(TunedRegions, WidthSetByProgramStaysAndEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     omp_set_num_threads(3);
@@ -341,8 +342,7 @@ int team_of_old_loop() {
 
 TEST_F(TunedRegions, OldGccRegionsRunAtDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     for (int (*team)() : {team_of_old_compiler, team_of_old_loop}) {
       learn();
       CHECK_OR_EXIT(team_of_first() == 2);
@@ -384,8 +384,7 @@ void task_of_teams(int* /*thread*/, int* /*bound*/, ...) {
 TEST_F(TunedRegions, TeamsConstructEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     static int here = 0;
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
     __kmpc_fork_teams(&here, 0, task_of_teams);
@@ -399,8 +398,7 @@ TEST_F(TunedRegions, TeamsConstructEndsTuning) {
 // Where nobody knows when it comes, nobody's count may be left in force.
 TEST_F(TunedRegions, RegionBypassingShimEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn_and_plan(daemon, 2, 1);
     learn();
     CHECK_OR_EXIT(team_of_first() == 2);
     void* object = dlopen(OPTILE_TEST_GOES_PAST, RTLD_NOW | RTLD_DEEPBIND);
@@ -420,8 +418,7 @@ TEST_F(TunedRegions, RegionBypassingShimEndsTuning) {
 
 TEST_F(TunedRegions, EachThreadHasItsOwnSequence) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
+    learn_and_plan(daemon, 2, 2);
     team_of_first();
     CHECK_OR_EXIT(team_of_second() == 2);
     std::thread([] {
@@ -435,8 +432,7 @@ TEST_F(TunedRegions, EachThreadHasItsOwnSequence) {
 
 TEST_F(TunedRegions, ForkedChildRunsRegionsWithOneThread) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
-    learn();
-    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
+    learn_and_plan(daemon, 2, 2);
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 2);
     const pid_t forked = fork();
