@@ -27,8 +27,10 @@ install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
               bindings/python/optile/step_ops.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES bindings/python/optile/distributed/__init__.py
+              bindings/python/optile/distributed/assistants.py
               bindings/python/optile/distributed/batches.py
               bindings/python/optile/distributed/changes.py
+              bindings/python/optile/distributed/corrections.py
               bindings/python/optile/distributed/data_parallel.py
               bindings/python/optile/distributed/delayed_updates.py
               bindings/python/optile/distributed/job.py

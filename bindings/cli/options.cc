@@ -50,6 +50,7 @@ Verbs add_placing(CLI::App& app, Options& options) {
   Verbs verbs = {{place.strategy, Verb::kPlaceStrategy},
                  {place.network, Verb::kPlaceNetwork},
                  {place.train, Verb::kTrainPolicy},
+                 {place.assistants, Verb::kAssistDevices},
                  {add_parallelism(app, options.parallelism), Verb::kParallelism},
                  {add_split(app, options.split), Verb::kSplit}};
   for (CLI::App* objective : place.objectives) verbs.emplace_back(objective, Verb::kPlace);

@@ -41,6 +41,7 @@ enum class Verb {
   kPlaceStrategy,
   kPlaceNetwork,
   kTrainPolicy,
+  kAssistDevices,
   kCompare,
   kParallelism,
   kSplit,

@@ -59,9 +59,10 @@ void Assistant::end_step(std::uint64_t epoch, const AssistantSample& sample, Out
 void Assistant::offer(const AssistantRule& rule, Watch& watch, double use, std::uint64_t epoch,
                       OutBoxes& boxes) {
   const AssistantNode* best = nullptr;
+  const double largest = rule.largest > 0 ? rule.largest : (use - rule.gamma) / 2;
   for (const AssistantNode& node : nodes_) {
     const bool fits = node.bound == rule.resource && node.stays_until <= epoch && node.demand > 0 &&
-                      node.demand <= (use - rule.gamma) / 2;
+                      node.demand <= largest;
     if (!fits) continue;
     if (best == nullptr ||
         better(rule.choice, node.demand, node.bytes, best->demand, best->bytes)) {

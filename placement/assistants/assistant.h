@@ -2,8 +2,9 @@
 // theta offers a node, one whose use is below gamma may take it. What the paper leaves open is
 // decided here so that nothing swings:
 // - a threshold counts only after `samples` steps on the same side of it (hysteresis);
-// - the node offered fits half of the imbalance, and the taker stays below the owner by taking it,
-//   so that every hand-over lowers the sum of squared uses and none can be undone by another;
+// - the node offered fits half of the imbalance, unless the rule says otherwise, and the taker
+//   stays below the owner by taking it, so that every hand-over lowers the sum of squared uses and
+//   none can be undone by another;
 // - a node that moved stays for `cool_down` steps;
 // - an offer is withdrawn when its owner's use has been below theta for `samples` steps.
 // A pure state machine: samples in, calls on the out-boxes out; no clock, no descriptor, no
@@ -30,6 +31,7 @@ struct AssistantRule {
   int samples = 10;
   std::uint64_t cool_down = 50;  // in steps
   double margin = 0.02;          // what a taker stays below theta
+  double largest = 0;            // demand that is offered; 0 = half of the use beyond gamma
 };
 
 struct AssistantNode {

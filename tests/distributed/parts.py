@@ -18,7 +18,9 @@ def __getattr__(name):
     raise AttributeError(name)
 
 
+assistants = importlib.import_module("distributed_parts.assistants")
 changes = importlib.import_module("distributed_parts.changes")
+corrections = importlib.import_module("distributed_parts.corrections")
 placements = importlib.import_module("distributed_parts.placements")
 plan_record = importlib.import_module("distributed_parts.plan_record")
 plan_telling = importlib.import_module("distributed_parts.plan_telling")

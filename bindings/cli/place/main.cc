@@ -4,6 +4,7 @@
 #include <new>
 
 #include "bindings/cli/options.h"
+#include "bindings/cli/place/assistants_command.h"
 #include "bindings/cli/place/compare_command.h"
 #include "bindings/cli/place/network_command.h"
 #include "bindings/cli/place/parallelism_command.h"
@@ -21,6 +22,7 @@ namespace {
 int answer(const Options& options) {
   const PlacingOptions& placing = options.placing;
   if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
+  if (options.verb == Verb::kAssistDevices) return assist_devices(std::cin, std::cout);
   if (options.verb == Verb::kSplit) return split_operators(options.split);
   listen_to_interrupts();
   switch (options.verb) {

@@ -291,6 +291,8 @@ PlaceCommands add_place(CLI::App& app, PlacingOptions& options) {
   commands.strategy = add_strategy(place, options.strategy);
   commands.network = add_network(place, options.network);
   commands.train = add_train(place, options.train);
+  commands.assistants = place->add_subcommand(
+      "assistants", "Hand-overs between the devices of a program that runs, line by line on stdin");
   return commands;
 }
 

@@ -96,6 +96,7 @@ struct PlaceCommands {
   CLI::App* strategy;
   CLI::App* network;
   CLI::App* train;
+  CLI::App* assistants;
 };
 struct PlacingOptions {
   PlaceOptions place;

@@ -13,8 +13,8 @@ namespace optile::cli {
 
 bool is_about_placement(Verb verb) {
   return verb == Verb::kPlace || verb == Verb::kPlaceStrategy || verb == Verb::kPlaceNetwork ||
-         verb == Verb::kTrainPolicy || verb == Verb::kCompare || verb == Verb::kParallelism ||
-         verb == Verb::kSplit;
+         verb == Verb::kTrainPolicy || verb == Verb::kAssistDevices || verb == Verb::kCompare ||
+         verb == Verb::kParallelism || verb == Verb::kSplit;
 }
 
 int become_sibling(const char* name, char** argv) {

@@ -4,7 +4,9 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "bindings/cli/place/assistants_command.h"
 #include "bindings/cli/place/compare_command.h"
 #include "bindings/cli/place/parallelism_command.h"
 #include "bindings/cli/place/place_output.h"
@@ -45,6 +47,55 @@ TEST(Compare, NamesUnreadableFolder) {
   EXPECT_THAT(refusal_of(compare), HasSubstr("none: No such file or directory"));
   options.graphs = write_file(folder / "graph.json", "{}");
   EXPECT_THAT(refusal_of(compare), HasSubstr("graph.json: Not a directory"));
+}
+
+std::string nodes_line(const std::string& rule = R"("theta":0.8,"gamma":0.5)") {
+  return R"({"devices":2,"rules":[{"resource":"compute",)" + rule +
+         R"(,"choice":"largest-demand","samples":2,"cool_down":9,"margin":0}],)"
+         R"("nodes":[{"name":"a","owner":0,"bound":"compute","demand":0.1,"bytes":1},)"
+         R"({"name":"b","owner":0,"bound":"memory","demand":0.1,"bytes":1}]})"
+         "\n";
+}
+
+std::string sample_line(double first) {
+  return R"({"steps":5,"samples":[{"compute":)" + std::to_string(first) +
+         R"(,"free_bytes":9},{"compute":0.1,"free_bytes":9}]})"
+         "\n";
+}
+
+TEST(Assistants, AnswerEachLineOfSamples) {
+  std::istringstream in(nodes_line() + sample_line(0.7) + sample_line(0.9));
+  std::ostringstream out;
+  EXPECT_EQ(assist_devices(in, out), 0);
+  std::istringstream answers(out.str());
+  std::string first;
+  std::string second;
+  std::getline(answers, first);
+  std::getline(answers, second);
+  EXPECT_EQ(nlohmann::json::parse(first),
+            nlohmann::json::parse(R"({"handovers":[],"owners":[0,0]})"));
+  EXPECT_EQ(nlohmann::json::parse(second), nlohmann::json::parse(R"({"handovers":[{"node":"a",
+      "from":0,"to":1,"resource":"compute","demand":0.1}],"owners":[1,0]})"));
+}
+
+TEST(Assistants, RefuseLineByItsNumber) {
+  const auto refusal = [](const std::string& lines) {
+    return refusal_of([&lines] {
+      std::istringstream in(lines);
+      std::ostringstream out;
+      return assist_devices(in, out);
+    });
+  };
+  EXPECT_THAT(refusal(nodes_line() + "\n"), HasSubstr("line 2: "));
+  EXPECT_THAT(refusal(sample_line(1)), HasSubstr("line 1: samples before nodes"));
+  EXPECT_THAT(refusal("{}\n"), HasSubstr("line 1: it has no nodes and no samples"));
+  EXPECT_THAT(refusal(nodes_line(R"("theta":0.4,"gamma":0.5)")), HasSubstr("gamma is above theta"));
+  EXPECT_THAT(refusal(nodes_line() + R"({"steps":1,"samples":[]})"
+                                     "\n"),
+              HasSubstr("line 2: 0 samples of 2 devices"));
+  EXPECT_THAT(refusal(nodes_line() + R"({"devices":3,"rules":[],"nodes":[]})"
+                                     "\n"),
+              HasSubstr("there are no nodes in it"));
 }
 
 TEST(Parallelism, RejectsNonFiniteAndDuplicateNumbers) {

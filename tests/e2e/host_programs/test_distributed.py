@@ -197,6 +197,13 @@ class DistributedPlacement(DistributedTest):
         self.assertEqual([True, True], [one["kept"] for one in report["changes"]])
         self.assertLess(report["predicted_seconds"], 0.5 * report["alone_seconds"][0])
 
+    def test_assisted_ranks_train_as_one_process(self):
+        report = self.assert_trains_as_one_process(
+            2, "--slow-rank", "1", "--slow-factor", "3", "--assisted")
+        self.assertTrue(report["assistants"]["run"])
+        self.assertGreater(report["changes"][0]["measured"], 1.1)
+        self.assert_refused("where no placement is given", "--assisted", "--placement", "any.json")
+
     def test_placement_of_the_command_is_run_and_stays(self):
         graph, answer = self.space.dir / "graph.json", self.space.dir / "answer.json"
         self.reports(2, "--steps", "1", "--graph", graph)

@@ -144,6 +144,7 @@ def main():
     parser.add_argument("--model", choices=("branches", "scalar"), default="branches")
     parser.add_argument("--width", type=int, nargs="*", default=[WIDTH])
     parser.add_argument("--placement")
+    parser.add_argument("--assisted", action="store_true")
     parser.add_argument("--graph")
     parser.add_argument("--lost-rank", type=int)
     parser.add_argument("--wait-step", type=int)
@@ -167,7 +168,8 @@ def main():
         group["lr"] /= 100  # many steps, in which rounding may not grow
     model, optimizer = od.prepare(
         model, optimizer, nn.functional.cross_entropy, (data[0], target[0]), plan="placement",
-        placement=options.placement, keep=options.lost_rank is not None, clock=CLOCK)
+        placement=options.placement, assisted=options.assisted,
+        keep=options.lost_rank is not None, clock=CLOCK)
     if options.graph and rank == 0:
         od.save_graph(options.graph)
     done = first = od.steps_done()

@@ -86,15 +86,15 @@ def _pipeline(
 
 
 def _placement(
-    job: Job, placement: Optional[str], replicas: Optional[Replicas] = None
-) -> _Prepared:  # fmt: skip
+    job: Job, placement: Optional[str], replicas: Optional[Replicas] = None, assisted: bool = False
+) -> _Prepared:
     check_version("placement")
     from . import placed
 
     if job.ranks == 1:
         return DataTraining(job)
     job.check_models_agree()
-    return placed.PlacementTraining(job, placement, replicas or Replicas())
+    return placed.PlacementTraining(job, placement, replicas or Replicas(), assisted)
 
 
 def _splits(job: Job, splits: Optional[str]) -> _Prepared:
@@ -140,8 +140,8 @@ def prepare(
     plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
     boundaries: Optional[Sequence[int]] = None, placement: Optional[str] = None,
     model_ranks: Union[int, str, None] = None, model_plan: str = "pipeline", epochs: Epochs = None,
-    splits: Optional[str] = None, keep: bool = False, stateful: Sequence[Any] = (),
-    clock: Clock = time.perf_counter,
+    splits: Optional[str] = None, assisted: bool = False, keep: bool = False,
+    stateful: Sequence[Any] = (), clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
     it returns stands for what it was given. Raises where ranks have other models or a batch cannot
@@ -158,7 +158,8 @@ def prepare(
     With plan="placement", torch.fx traces the model, in the mode (training) that it is in
     (ValueError where it cannot). `placement`: a file that `optile place step --json` wrote for the
     graph that save_graph() gives, which stays (None: searched for by the command optile, and again
-    while it runs). Otherwise as with a pipeline.
+    while it runs). `assisted`: while such a search runs, scheduling assistants of the ranks hand
+    single units over. Otherwise as with a pipeline.
 
     With plan="hybrid", `model_ranks` ranks run one model, by `model_plan`, pipeline or placement
     with their options, and each replica computes equal parts of the rows: `example` is the batch of
@@ -180,13 +181,17 @@ def prepare(
     global _training
     if plan not in _PLANS:
         raise ValueError(f"a plan is one of {', '.join(_PLANS)}, and not {plan!r}")
+    if assisted and (plan != "placement" or placement is not None):
+        raise ValueError(
+            'assisted=True moves units of plan="placement", where no placement is given'
+        )
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         begin_process_group()
     job = Job(model, optimizer, loss_fn, example, clock, keep, stateful)
     if plan == "pipeline":
         _training = _pipeline(job, micro_batches, schedule, boundaries)
     elif plan == "placement":
-        _training = _placement(job, placement)
+        _training = _placement(job, placement, assisted=assisted)
     elif plan == "splits":
         _training = _splits(job, splits)
     elif plan == "hybrid":

@@ -1,4 +1,4 @@
-"""What passing a message between neighbouring ranks takes."""
+"""What moving bytes takes: to a neighbouring rank, and within a rank's memory."""
 
 from __future__ import annotations
 
@@ -41,3 +41,19 @@ def measured_link(replicas: Replicas, size: int, clock: Clock) -> Tuple[float, f
         if rank == asking:
             found = (least, max(0.0, most - least) / size)
     return found
+
+
+_COPIED = 16 << 20  # bytes: more than caches near a core hold
+_COPIES = 3
+
+
+def measured_copy(clock: Clock) -> float:
+    """Seconds for a byte that this rank copies."""
+    source = torch.zeros(_COPIED, dtype=torch.uint8)
+    target = torch.empty_like(source)
+    took = []
+    for _ in range(1 + _COPIES):  # the first one meets memory that is not there yet
+        begin = clock()
+        target.copy_(source)
+        took.append(clock() - begin)
+    return max(min(took[1:]), 1e-9) / _COPIED

@@ -5,6 +5,7 @@ read of them goes to their ranks while it computes on. The backward pass goes th
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -13,13 +14,15 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from .assistants import Resources
 from .changes import WindowMedians
+from .corrections import AssistedCorrection, Correction, SearchCorrection
 from .job import Job
 from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction
-from .links import measured_link
+from .links import measured_copy, measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
-from .place_command import BackgroundSearch, place
+from .place_command import place
 from .placements import Placement, PlacementController
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
@@ -197,7 +200,9 @@ class PlacementTraining:
     """One model of all ranks of a replica, of which each runs some operators. All replicas have the
     same plan: it is decided by the slowest rank at each place."""
 
-    def __init__(self, job: Job, placement: Optional[str], replicas: Replicas) -> None:
+    def __init__(
+        self, job: Job, placement: Optional[str], replicas: Replicas, assisted: bool = False
+    ) -> None:
         """The job's example is of one replica."""
         self.model = job.model
         self._optimizer = job.optimizer
@@ -224,13 +229,25 @@ class PlacementTraining:
         )
         self._medians = WindowMedians()
         self._last_seconds = 0.0
-        self._search = BackgroundSearch() if dist.get_rank() == 0 else None
+        self._correction = self._begin_correction(assisted, elements)
         self._teller = PlanTeller(self._nodes)
         self._build()
         self._tell([], None)
         for unit, held in enumerate(self._held):
             if unit not in self._own:
                 forget_layer(held, job.optimizer)
+
+    def _begin_correction(self, assisted: bool, elements: Sequence[int]) -> Optional[Correction]:
+        """Collective; of rank 0."""
+        search = SearchCorrection(self.controller, self._graph, self._nodes)
+        if not assisted:
+            return search if dist.get_rank() == 0 else None
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        every = gather_objects((measured_copy(self._clock), free))
+        resources = Resources([seconds for seconds, _ in every], [free for _, free in every])
+        if dist.get_rank() > 0:
+            return None
+        return AssistedCorrection(search, self.controller, self._graph, elements, resources)
 
     def _check_ranks_agree(self, placement: Optional[str]) -> None:
         described = ([[node.name for node in unit] for unit in self._units.units],
@@ -334,15 +351,12 @@ class PlacementTraining:
         medians = self._medians.add(seconds)
         if medians is None:
             return
-        answer = self._search.take() if self._search is not None else None
-        searches = self._search is not None and (
-            not self._search.idle or self.controller.wants_search
-        )
-        every = gather_numbers([*medians, float(answer is not None), float(searches)])
-        found, searching = None, every[0][5] > 0
+        found = self._correction.found() if self._correction is not None else None
+        searches = self._correction is not None and self._correction.searching
+        every = gather_numbers([*medians, float(found is not None), float(searches)])
+        searching = every[0][5] > 0
         if every[0][4] > 0:
-            owners = owners_of(answer, self._graph, self._ranks) if answer is not None else None
-            found = Placement(tuple(Broadcast(0).pass_object(owners)))
+            found = Broadcast(0).pass_object(found)
         stages = [StageSeconds(*one[:3]) for one in every]
         window = Window(self._replicas.slowest_stages(stages), max(one[3] for one in every))
         before = self.controller.plan
@@ -360,9 +374,8 @@ class PlacementTraining:
                       for plan in (before, self.controller.plan))  # fmt: skip
             move_layers(self._held, *owners, self._optimizer)
             self._build()
-        elif self._search is not None and self._search.idle and self.controller.wants_search:
-            self.controller.note_search()
-            self._search.begin(place_file(self._graph, self.controller.costs(), self._nodes))
+        if self._correction is not None:
+            self._correction.end_window(changed, window.stages)
 
     def _tell(self, times: List[RankTimes], measured_seconds: Optional[float]) -> None:
         if dist.get_rank() > 0:
@@ -402,4 +415,5 @@ class PlacementTraining:
             "predicted_seconds": self._predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
             "changes": [asdict(one) for one in self.controller.changes],
+            **(self._correction.report() if self._correction is not None else {}),
         }

@@ -125,6 +125,15 @@ class PlacementController:
             and (self._searched is None or have_moved(self._speeds, self._searched))
         )
 
+    @property
+    def may_change(self) -> bool:
+        return not self._stays and self._trials.may_begin
+
+    @property
+    def speed_changed(self) -> bool:
+        """Of some rank, with the last window."""
+        return self._trials.speed_changed
+
     def note_search(self) -> None:
         """One has begun, with the costs as they are."""
         self._searched = list(self._speeds)
