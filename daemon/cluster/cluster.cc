@@ -24,6 +24,7 @@ struct Cluster::Member {
   std::unique_ptr<EtcdStore> store;
   std::unique_ptr<Membership> membership;
   std::unique_ptr<JobPlans> plans;
+  std::unique_ptr<JobPlanPublisher> publisher;
   std::string logged;  // what the log last said
   std::unique_ptr<NodeSurvey> survey;
 };
@@ -74,6 +75,7 @@ base::Status Cluster::join(const ClusterOptions& options) {
       *member->store, JobPlans::Settings{member->keys, member->node.name, member->node.instance,
                                          [this] { schedule(); }});
   member->plans->set_own(local_plans_.own());
+  member->publisher = std::make_unique<JobPlanPublisher>(*member->store, [this] { schedule(); });
   member->survey = std::make_unique<NodeSurvey>(
       io_, NodeSurvey::Settings{member->node.name, member->node.address, options.probes,
                                 dependencies_.write_log});
@@ -136,7 +138,8 @@ nanoseconds Cluster::now() const {
 
 // Also of an answer: what is due is asked from the loop, not from within.
 void Cluster::schedule() {
-  const nanoseconds next = std::min(member_->membership->next_tick(), member_->plans->next_tick());
+  const nanoseconds next = std::min({member_->membership->next_tick(), member_->plans->next_tick(),
+                                     member_->publisher->next_tick()});
   log_changes(member_->membership->own_view(now()));
   timer_.cancel();
   if (next == nanoseconds::max()) return;
@@ -146,6 +149,7 @@ void Cluster::schedule() {
     Membership& membership = *member_->membership;
     membership.tick(now());
     member_->plans->tick(now(), membership.is_member(now()) ? membership.lease() : 0);
+    member_->publisher->tick();
     schedule();
   });
 }
@@ -183,6 +187,22 @@ base::Status Cluster::take_plan(JobPlan plan, const PlanSource& source) {
   return {};
 }
 
+base::Result<JobPlanPublisher::Answer> Cluster::publish_plan(LaunchClaim claim, const JobPlan& plan,
+                                                             const PlanSource& source) {
+  if (member_ == nullptr) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       "this node is in no cluster: nobody agrees on plans here"};
+  }
+  if (base::Status watched = watch(source.pid); !watched.ok()) return watched.error();
+  const auto [account, first_time] = accounts_.try_emplace(source.uid);
+  if (first_time) account->second = account_name(source.uid);
+  claim.user = account->second;
+  base::Result<JobPlanPublisher::Answer> answer =
+      member_->publisher->publish(claim, plan, source.pid);
+  schedule();
+  return answer;
+}
+
 // By a descriptor of the process, which is readable once it has ended.
 base::Status Cluster::watch(int pid) {
   if (told_by_.contains(pid)) return {};
@@ -203,6 +223,7 @@ base::Status Cluster::watch(int pid) {
 void Cluster::forget_plans(int pid) {
   told_by_.erase(pid);
   local_plans_.forget(pid);
+  if (member_ != nullptr) member_->publisher->forget(pid);
   tell_plans();
 }
 

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "daemon/cluster/cluster_options.h"
 #include "daemon/cluster/etcd_store.h"
+#include "daemon/cluster/job_plan_publisher.h"
 #include "daemon/cluster/job_plans.h"
 #include "daemon/cluster/local_plans.h"
 #include "daemon/cluster/membership.h"
@@ -85,6 +86,11 @@ class Cluster {
   // A plan that a process of this machine tells. It is gone when that process ends. kUnavailable:
   // as LocalPlans::take(), or the process has ended.
   base::Status take_plan(JobPlan plan, const PlanSource& source);
+  // Asks the cluster whether this may be the plan of the process's job, as
+  // JobPlanPublisher::publish(); the claim's user is that of the process. kUnavailable besides:
+  // this node is in no cluster, or the process has ended.
+  base::Result<JobPlanPublisher::Answer> publish_plan(LaunchClaim claim, const JobPlan& plan,
+                                                      const PlanSource& source);
   bool has_local_plans() const { return !local_plans_.all().empty(); }
   // This machine's, and while the node is a member those of all others.
   ClusterPlans plans() const;
@@ -105,6 +111,7 @@ class Cluster {
   std::unique_ptr<EtcdStore> leaving_;  // until etcd has heard of it
   LocalPlans local_plans_;
   std::map<int, boost::asio::posix::stream_descriptor> told_by_;  // pid → its pidfd
+  std::map<unsigned, std::string> accounts_;  // uid → its name: looking it up may take long
 };
 
 }  // namespace optile::daemon

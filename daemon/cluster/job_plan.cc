@@ -20,6 +20,8 @@ constexpr double kMostMicroBatches = 1e6;
 constexpr std::size_t kMaxSchedule = 16;
 // As PlanKind numbers them.
 constexpr std::array<const char*, 4> kKinds = {"shares", "pipeline", "placement", "splits"};
+constexpr std::array<const char*, 6> kPublications = {"",         "none",    "asked",
+                                                      "accepted", "refused", "unreachable"};
 
 // What is wrong with a plan: the first thing that was found. What is read behind it is not used.
 struct Fault {
@@ -203,6 +205,19 @@ void check_divisions(const JobPlan& plan, Fault& fault) {
   }
 }
 
+void read_publication(const PlanJson& json, JobPlan& plan, Fault& fault) {
+  if (tells(json, field::kPublication)) {
+    plan.publication.state = text_in(json, field::kPublication, kMaxPlanReason, fault);
+    if (std::find(kPublications.begin(), kPublications.end(), plan.publication.state) ==
+        kPublications.end()) {
+      fault.add(field::kPublication, "is none, asked, accepted, refused or unreachable");
+    }
+  }
+  if (tells(json, field::kPublicationReason)) {
+    plan.publication.reason = text_in(json, field::kPublicationReason, kMaxPlanReason, fault);
+  }
+}
+
 JobPlan plan_in(const PlanJson& json, Fault& fault) {
   JobPlan plan;
   plan.job = name_in(json, field::kJob, fault);
@@ -234,6 +249,7 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
       plan.generation.lost_nodes.push_back(name_in({{field::kNode, one}}, field::kNode, fault));
     }
   }
+  read_publication(json, plan, fault);
   plan.predicted_seconds = optional_in(json, field::kPredictedSeconds, kMostSeconds, fault);
   plan.measured_seconds = optional_in(json, field::kMeasuredSeconds, kMostSeconds, fault);
   for (const PlanJson& rank : list_in(json, field::kRanks, kMaxPlanRanks, fault)) {
@@ -292,6 +308,8 @@ PlanJson to_json(const JobPlan& plan) {
           {field::kChoice, plan.choice},
           {field::kGeneration, plan.generation.number},
           {field::kLostNodes, plan.generation.lost_nodes},
+          {field::kPublication, plan.publication.state},
+          {field::kPublicationReason, plan.publication.reason},
           {field::kPredictedSeconds, number_or_null(plan.predicted_seconds)},
           {field::kMeasuredSeconds, number_or_null(plan.measured_seconds)},
           {field::kRanks, std::move(ranks)},

@@ -57,6 +57,14 @@ struct PlanGeneration {
   std::vector<std::string> lost_nodes;  // just before
 };
 
+// How far the cluster has agreed to the plan in force.
+struct PlanPublication {
+  // "none" (the job decides alone), "asked", "accepted", "refused", "unreachable"; "": the program
+  // does not tell it.
+  std::string state;
+  std::string reason;
+};
+
 struct JobPlan {
   std::string job;
   std::string run;    // another one at every start of the job
@@ -69,6 +77,7 @@ struct JobPlan {
   int replicas = 1;    // of the model, each on as many ranks; the first ranks run the first one
   std::string choice;  // why so many ranks run one model; "": nobody chose
   PlanGeneration generation;
+  PlanPublication publication;
   std::optional<double> predicted_seconds;  // of a step
   std::optional<double> measured_seconds;
   std::vector<PlanRank> ranks;

@@ -85,68 +85,65 @@ void JobPlans::take(const KeyRange& range) {
   messages_.clear();
   read_at_ = asked_at_;
   if (lease_ == 0) return finish_round();  // no member any more
-  for (const KeyValue& entry : range.entries) {
-    base::Result<PlanRecord> record = read_plan_record(entry.value);
-    const std::string key = printable(entry.key.substr(settings_.keys.plans().size()));
-    if (!record.ok()) {
-      messages_.push_back("the plan of job " + key + " cannot be read: " + record.message());
-    } else if (record.value().protocol != kClusterProtocol) {
-      messages_.push_back("the plan of job " + key + " is of another version of optile");
-    } else if (settings_.keys.plan(record.value().uid, record.value().plan.job) != entry.key) {
-      messages_.push_back("the plan of job " + key + " stands under another job's name");
-    } else if (record.value().owner != settings_.owner) {
-      known_.push_back(std::move(record).value());
-    }
-  }
-  std::optional<Transaction> change = decide(range);
+  std::vector<Entry> entries;
+  for (const KeyValue& one : range.entries) entries.push_back({one, read_plan_record(one.value)});
+  for (const Entry& entry : entries) show(entry);
+  const std::optional<Transaction> change = decide(entries);
   // What came of one is read; others change keys too, so that there is an end to it.
-  const auto most = static_cast<int>(own_.size() + range.entries.size() + 1);
+  const auto most = static_cast<int>(own_.size() + entries.size() + 1);
   if (!change || ++changes_ > most) return finish_round();
   commit(*change);
 }
 
-std::optional<Transaction> JobPlans::decide(const KeyRange& range) {
-  std::optional<Transaction> change;
-  for (const OwnPlan& own : own_) {
-    const std::string key = settings_.keys.plan(own.uid, own.plan.job);
-    const auto found = std::find_if(range.entries.begin(), range.entries.end(),
-                                    [&](const KeyValue& entry) { return entry.key == key; });
-    std::optional<Transaction> of_own =
-        decide_own(own, found == range.entries.end() ? nullptr : &*found);
-    if (!change) change = std::move(of_own);
+void JobPlans::show(const Entry& entry) {
+  const std::string key = printable(entry.there.key.substr(settings_.keys.plans().size()));
+  if (!entry.record.ok()) {
+    messages_.push_back("the plan of job " + key + " cannot be read: " + entry.record.message());
+    return;
   }
-  if (change) return change;
-  for (const KeyValue& entry : range.entries) {
+  const PlanRecord& record = entry.record.value();
+  if (record.protocol != kClusterProtocol) {
+    messages_.push_back("the plan of job " + key + " is of another version of optile");
+  } else if (key_of(record.uid, record.plan) != entry.there.key) {
+    messages_.push_back("the plan of job " + key + " stands under another job's name");
+  } else if (record.owner != settings_.owner) {
+    known_.push_back(record);
+  }
+}
+
+std::optional<Transaction> JobPlans::decide(const std::vector<Entry>& entries) const {
+  for (const OwnPlan& own : own_) {
+    const std::string key = key_of(own.uid, own.plan);
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const Entry& one) { return one.there.key == key; });
+    std::optional<Transaction> change = decide_own(own, found == entries.end() ? nullptr : &*found);
+    if (change) return change;
+  }
+  for (const Entry& entry : entries) {
+    const KeyValue& there = entry.there;
     const bool wanted = std::any_of(own_.begin(), own_.end(), [&](const OwnPlan& own) {
-      return settings_.keys.plan(own.uid, own.plan.job) == entry.key;
+      return key_of(own.uid, own.plan) == there.key;
     });
-    const base::Result<PlanRecord> record = read_plan_record(entry.value);
-    if (wanted || !record.ok() || record.value().owner != settings_.owner) continue;
-    return Transaction{{key_is_unchanged(entry.key, entry.mod_revision)}, {delete_key(entry.key)}};
+    if (wanted || !entry.record.ok() || entry.record.value().owner != settings_.owner) continue;
+    return Transaction{{key_is_unchanged(there.key, there.mod_revision)}, {delete_key(there.key)}};
   }
   return std::nullopt;
 }
 
 // Its key is compared with what was read of it, so that whatever was put meanwhile stays.
-std::optional<Transaction> JobPlans::decide_own(const OwnPlan& own, const KeyValue* entry) {
-  const std::string key = settings_.keys.plan(own.uid, own.plan.job);
+std::optional<Transaction> JobPlans::decide_own(const OwnPlan& own, const Entry* entry) const {
+  const std::string key = key_of(own.uid, own.plan);
   if (entry != nullptr) {
-    const base::Result<PlanRecord> there = read_plan_record(entry->value);
-    if (!there.ok() || there.value().protocol != kClusterProtocol) return std::nullopt;
-    const PlanRecord& record = there.value();
-    if (record.plan.run == own.plan.run) {
-      const bool later = record.plan.version() > own.plan.version();
-      const bool same = record.plan.version() == own.plan.version() && entry->lease == lease_;
-      if (later || same) return std::nullopt;
-    } else if (record.owner != settings_.owner) {
-      messages_.push_back("a job " + own.plan.job + " is shown for node " + record.node +
-                          " already, so that other nodes do not see that of this one: give one of "
-                          "them another --name");
+    if (!entry->record.ok() || entry->record.value().protocol != kClusterProtocol) {
       return std::nullopt;
     }
+    const auto version = entry->record.value().plan.version();
+    const bool later = version > own.plan.version();
+    const bool same = version == own.plan.version() && entry->there.lease == lease_;
+    if (later || same) return std::nullopt;
   }
   const PlanRecord record = {kClusterProtocol, settings_.owner, settings_.node, own.uid, own.plan};
-  return Transaction{{key_is_unchanged(key, entry == nullptr ? 0 : entry->mod_revision)},
+  return Transaction{{key_is_unchanged(key, entry == nullptr ? 0 : entry->there.mod_revision)},
                      {put_key(key, to_text(record), lease_)}};
 }
 

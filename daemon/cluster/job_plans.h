@@ -2,9 +2,9 @@
 // lease, everybody's are read. Nothing that stands there starts or changes a process. Pure: a
 // ClusterStore in, the moment by tick(). One thread.
 //
-// A plan has a key by its user and job. What stands there is compared in the transaction that
-// replaces it: a plan that was told earlier never takes the place of a later one of the same run,
-// and the key of a run elsewhere is its node's until that node's lease ends.
+// A plan has a key by its user, its job and its run, so that jobs of one name do not meet. What
+// stands there is compared in the transaction that replaces it: a plan that was told earlier never
+// takes the place of a later one.
 #pragma once
 
 #include <chrono>
@@ -78,10 +78,20 @@ class JobPlans {
   View view(Time now) const;
 
  private:
+  // What stands in the store, read once a round.
+  struct Entry {
+    const KeyValue& there;
+    base::Result<PlanRecord> record;
+  };
+
+  std::string key_of(unsigned uid, const JobPlan& plan) const {
+    return settings_.keys.plan(uid, plan.job, plan.run);
+  }
   void read();
   void take(const KeyRange& range);
-  std::optional<Transaction> decide(const KeyRange& range);
-  std::optional<Transaction> decide_own(const OwnPlan& own, const KeyValue* entry);
+  void show(const Entry& entry);
+  std::optional<Transaction> decide(const std::vector<Entry>& entries) const;
+  std::optional<Transaction> decide_own(const OwnPlan& own, const Entry* entry) const;
   void commit(const Transaction& transaction);
   void fail(const base::Error& error);
   void finish_round();

@@ -14,7 +14,7 @@ base::Error conflict(const std::string& message) {
 
 base::Status LocalPlans::take(JobPlan plan, const PlanSource& source, Time now) {
   const auto same_job = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) {
-    return one.source.uid == source.uid && one.plan.job == plan.job;
+    return one.source.pid == source.pid && one.source.uid == source.uid && one.plan.job == plan.job;
   });
   if (same_job == kept_.end()) {
     const auto of_user = std::count_if(
@@ -25,10 +25,6 @@ base::Status LocalPlans::take(JobPlan plan, const PlanSource& source, Time now) 
     }
     kept_.push_back({std::move(plan), source, now});
     return {};
-  }
-  if (same_job->source.pid != source.pid) {
-    return conflict("process " + std::to_string(same_job->source.pid) + " runs a job " + plan.job +
-                    " already: give one of them another --name");
   }
   const bool same_run = same_job->plan.run == plan.run;
   if (same_run && same_job->plan.version() > plan.version()) {

@@ -1,5 +1,5 @@
-// The plans that jobs on this machine have told. One for each job of a user, kept as long as the
-// process lives that told it. Pure; one thread.
+// The plans that jobs on this machine have told. One for each job of a process, kept as long as
+// that lives. Pure; one thread.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,7 @@ class LocalPlans {
  public:
   using Time = std::chrono::nanoseconds;  // monotonic
 
-  // Takes the place of the one before. kUnavailable: that one is later, another process that lives
-  // tells of a job of this name, or there are too many.
+  // Takes the place of the one before. kUnavailable: that one is later, or there are too many.
   base::Status take(JobPlan plan, const PlanSource& source, Time now);
   // What this process told is gone.
   void forget(int pid);

@@ -123,9 +123,13 @@ std::string printable(std::string text) {
 }
 
 std::string account_name() {
-  const passwd* found = getpwuid(geteuid());
+  return account_name(geteuid());
+}
+
+std::string account_name(unsigned uid) {
+  const passwd* found = getpwuid(uid);
   const std::string name = found == nullptr ? "" : as_cluster_name(found->pw_name);
-  return name.empty() ? std::to_string(geteuid()) : name;
+  return name.empty() ? std::to_string(uid) : name;
 }
 
 std::string host_name_as_node() {

@@ -70,18 +70,21 @@ struct ClusterKeys {
   std::string epoch() const { return leader() + "-epoch"; }
   std::string job(const std::string& name) const { return root() + "jobs/" + name + "/"; }
   std::string plans() const { return root() + "plans/"; }
-  // Of a job that this account of the machines runs.
-  std::string plan(unsigned uid, const std::string& job) const {
-    return plans() + std::to_string(uid) + "/" + job;
+  // Of a job that this account of the machines runs; each start of it has one of its own.
+  std::string plan(unsigned uid, const std::string& job, const std::string& run) const {
+    return plans() + std::to_string(uid) + "/" + job + "/" + run;
   }
+  // Of the job whose claims stand among these keys: the plan that its owner has published.
+  std::string published(const std::string& job) const { return root() + "published/" + job; }
 
  private:
   std::string root() const { return "optile/" + user + "/"; }
 };
 
-// The name of the account that this process runs as; its number where it has none. Looks into the
-// system's list of accounts.
+// The name of the account that this process runs as, or of another one; its number where it has
+// none. Looks into the system's list of accounts.
 std::string account_name();
+std::string account_name(unsigned uid);
 // As the kernel has it; what a name must not hold is '-' then.
 std::string host_name_as_node();
 // Different in every process and at every call.

@@ -74,7 +74,9 @@ std::string ClusterInvariants::check() {
     check_holders(kJobs);
     check_starts();
     check_plans();
+    check_published();
   }
+  check_accepted();
   check_leaders();
   const auto members = std::count_if(
       cluster_.nodes().begin(), cluster_.nodes().end(),
@@ -262,6 +264,42 @@ void ClusterInvariants::check_plans() {
     }
     told = {entry.create_revision, plan.run, plan.version()};
     ++counts_.plans;
+  }
+}
+
+// By who has rank 0 of the job at that moment, under its lease; a number comes once in a run, and
+// none behind a higher one.
+void ClusterInvariants::check_published() {
+  const std::string prefix = kSimulatedKeys.published("");
+  for (const KeyValue& entry : cluster_.service().server().get(prefix).entries) {
+    if (entry.mod_revision <= revision_) continue;
+    const PublishedPlan plan = read_published_plan(entry.value).value();
+    const std::string zero = kJobs + entry.key.substr(prefix.size()) + "/ranks/0";
+    const KeyRange ranks = cluster_.service().server().get(zero);
+    const KeyValue* claim = find_key(ranks, zero);
+    if (claim == nullptr || owner_of(*claim) != plan.token || claim->lease != entry.lease) {
+      fail(entry.key + " was published by " + plan.token + ", who does not own the job");
+    }
+    const auto before = published_.emplace(plan.run, 0).first;
+    if (plan.epoch <= before->second) {
+      fail(entry.key + ": plan " + std::to_string(plan.epoch) + " was published behind " +
+           std::to_string(before->second));
+    }
+    before->second = plan.epoch;
+    publications_.insert({plan.run, plan.epoch});
+    ++counts_.published;
+  }
+}
+
+// What a launch was told to be accepted has been published.
+void ClusterInvariants::check_accepted() {
+  for (const auto& launch : cluster_.launches()) {
+    const int64_t epoch = launch->accepted();
+    if (epoch > 0 && !publications_.contains({launch->plan().run, epoch})) {
+      fail("plan " + std::to_string(epoch) + " of " + launch->token() +
+           " was accepted and never published");
+    }
+    if (launch->refused() && refused_.insert(launch->token()).second) ++counts_.refused;
   }
 }
 

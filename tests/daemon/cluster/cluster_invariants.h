@@ -34,11 +34,13 @@ class ClusterInvariants {
 
   // So that it is seen that something happened at all.
   struct Counts {
-    int64_t leaders = 0;      // changes of the leader
-    std::size_t begun = 0;    // jobs
-    std::size_t started = 0;  // launches
-    std::size_t plans = 0;    // changes of a plan in the store
-    std::size_t dead = 0;     // of whom nothing stayed
+    int64_t leaders = 0;        // changes of the leader
+    std::size_t begun = 0;      // jobs
+    std::size_t started = 0;    // launches
+    std::size_t plans = 0;      // changes of a plan in the store
+    std::size_t published = 0;  // plans
+    std::size_t refused = 0;    // launches, by what was published meanwhile
+    std::size_t dead = 0;       // of whom nothing stayed
   };
   const Counts& counts() const { return counts_; }
   // Who stood in the last start; each time another one.
@@ -54,6 +56,8 @@ class ClusterInvariants {
   void check_start(const std::string& job, const KeyRange& keys, const KeyValue& first);
   void check_launches();
   void check_plans();
+  void check_published();
+  void check_accepted();
   void check_dead();
   void check_waiting();
   void check_running();
@@ -83,7 +87,10 @@ class ClusterInvariants {
   std::map<std::string, std::pair<int64_t, std::string>> holders_;  // by key: since when, who
   std::map<std::string, Place> places_;
   std::set<std::string> started_;
-  std::map<std::string, Told> told_;  // by key
+  std::map<std::string, Told> told_;                        // by key
+  std::map<std::string, int64_t> published_;                // run → the last plan's number
+  std::set<std::pair<std::string, int64_t>> publications_;  // runs and numbers
+  std::set<std::string> refused_;                           // tokens
   std::vector<std::string> last_start_;
   std::map<std::string, SimulatedTime> behind_;         // what may not stay → since when
   std::map<std::string, SimulatedTime> behind_before_;  // as the last look found it

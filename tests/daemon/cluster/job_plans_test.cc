@@ -57,6 +57,19 @@ TEST(JobPlan, WithoutReplicasHasOne) {
   EXPECT_EQ(read.value().choice, "");
 }
 
+TEST(JobPlan, TellsHowFarTheClusterHasAgreed) {
+  JobPlan plan = shares_plan("train", 1, 10);
+  plan.publication.state = "refused";
+  plan.publication.reason = "generation 1 of job train has ended";
+  nlohmann::json json = to_json(plan);
+  EXPECT_EQ(to_json(read_job_plan(json).value()), json);
+  json["publication"] = "maybe";
+  EXPECT_THAT(read_job_plan(json).message(), HasSubstr("publication is none, asked"));
+  json.erase("publication");
+  json.erase("publication_reason");
+  EXPECT_EQ(read_job_plan(json).value().publication.state, "");
+}
+
 TEST(JobPlan, FieldsThatNobodyKnowsAreLeftOut) {
   nlohmann::json json = to_json(pipeline_plan("train", 1, 1));
   const nlohmann::json before = json;
@@ -155,8 +168,9 @@ TEST(LocalPlans, LaterPlanOfTheSameProcessTakesItsPlace) {
 TEST(LocalPlans, JobIsItsProcesssAndUsersAreApart) {
   LocalPlans plans;
   EXPECT_TRUE(plans.take(pipeline_plan("a", 1, 1), {7, 100}, seconds(1)).ok());
-  const base::Status other = plans.take(pipeline_plan("a", 9, 9), {7, 101}, seconds(1));
-  EXPECT_THAT(other.message(), HasSubstr("process 100 runs a job a already"));
+  EXPECT_TRUE(plans.take(pipeline_plan("a", 9, 9), {7, 101}, seconds(1)).ok());
+  EXPECT_EQ(plans.all().size(), 2u);
+  plans.forget(101);
   EXPECT_TRUE(plans.take(pipeline_plan("a", 1, 1), {8, 102}, seconds(1)).ok());
   for (std::size_t i = 1; i < kMaxLocalPlansOfUser; ++i) {
     EXPECT_TRUE(
@@ -193,7 +207,7 @@ class JobPlansTest : public testing::Test {
   }
   JobPlans::View view(const PlanNode& node) { return node.plans->view(server_.now()); }
   PlanRecord stored(const std::string& job) {
-    const KeyRange range = server_.get(kPlanKeys.plan(7, job));
+    const KeyRange range = server_.get(kPlanKeys.plan(7, job, "run-of-" + job));
     return range.entries.empty() ? PlanRecord()
                                  : read_plan_record(range.entries.at(0).value).value();
   }
@@ -280,21 +294,22 @@ TEST_F(JobPlansTest, TransactionThatComesLateChangesNothing) {
   EXPECT_EQ(stored("train").plan.epoch, 2);
 }
 
-TEST_F(JobPlansTest, RunElsewhereKeepsItsKeyAndThatIsSaid) {
+TEST_F(JobPlansTest, JobsOfOneNameAreEachShown) {
   PlanNode a(server_, "a", "ia");
   PlanNode b(server_, "b", "ib");
   a.set_plan(pipeline_plan("train", 1, 10));
-  run({&a});
   JobPlan other = pipeline_plan("train", 9, 90);
   other.run = "another";
   b.set_plan(other);
   run({&a, &b});
-  EXPECT_EQ(stored("train").node, "a");
-  EXPECT_THAT(view(b).messages, ElementsAre(HasSubstr("is shown for node a already")));
+  ASSERT_EQ(view(a).plans.size(), 1u);
+  EXPECT_EQ(view(a).plans[0].record.plan.epoch, 9);
+  ASSERT_EQ(view(b).plans.size(), 1u);
+  EXPECT_EQ(view(b).plans[0].record.plan.epoch, 1);
+  EXPECT_THAT(view(b).messages, IsEmpty());
   EXPECT_TRUE(server_.revoke_lease(a.lease).ok());
   run({&b});
-  EXPECT_EQ(stored("train").node, "b");
-  EXPECT_THAT(view(b).messages, IsEmpty());
+  EXPECT_EQ(server_.get(kPlanKeys.plans()).entries.size(), 1u);
 }
 
 TEST_F(JobPlansTest, LostReplyIsSettledByReading) {
@@ -317,15 +332,15 @@ TEST_F(JobPlansTest, HostileKeysAreSaidAndShowNothing) {
   ASSERT_TRUE(server_
                   .commit({{},
                            {put_key(kPlanKeys.plans() + "7/\x1b[2J", "{}"),
-                            put_key(kPlanKeys.plan(7, "moved"), elsewhere),
-                            put_key(kPlanKeys.plan(7, "new"), R"({"protocol": 2})")}})
+                            put_key(kPlanKeys.plan(7, "moved", "r"), elsewhere),
+                            put_key(kPlanKeys.plan(7, "new", "r"), R"({"protocol": 2})")}})
                   .ok());
   run({&a});
   EXPECT_THAT(view(a).plans, IsEmpty());
   EXPECT_THAT(view(a).messages,
               ElementsAre(HasSubstr("job 7/?[2J cannot be read"),
-                          HasSubstr("job 7/moved stands under another job's name"),
-                          HasSubstr("job 7/new is of another version")));
+                          HasSubstr("job 7/moved/r stands under another job's name"),
+                          HasSubstr("job 7/new/r is of another version")));
 }
 
 TEST_F(JobPlansTest, NodeThatIsNoMemberAsksNothingAndKnowsNothing) {

@@ -82,6 +82,9 @@ void SimulatedCluster::launch(const SimulatedNode& node, const std::string& job,
   settings.tell_plan = [this](const SimulatedLaunch& from, const JobPlan& plan) {
     tell_plan(from, plan);
   };
+  settings.publish_plan = [this](SimulatedLaunch& from, const JobPlan& plan) {
+    publish_plan(from, plan);
+  };
   launches_.push_back(
       std::make_unique<SimulatedLaunch>(world_, service_, node.machine, std::move(settings)));
   note("launch " + launches_.back()->token() + " of " + job + " with " + std::to_string(nodes) +
@@ -106,6 +109,17 @@ void SimulatedCluster::tell_plan(const SimulatedLaunch& launch, const JobPlan& p
     if (&node->machine == machine && node->daemon != nullptr) {
       node->daemon->take_plan(plan, launch.settings().pid, launch.process());
     }
+  }
+}
+
+void SimulatedCluster::publish_plan(SimulatedLaunch& launch, const JobPlan& plan) {
+  for (const auto& node : nodes_) {
+    if (&node->machine != &launch.machine() || node->daemon == nullptr) continue;
+    node->daemon->publish({kSimulatedKeys.user, launch.settings().job, launch.token(), 0}, plan,
+                          launch.settings().pid, launch.process(),
+                          [&launch, epoch = plan.epoch](const JobPlanPublisher::Answer& answer) {
+                            launch.take_answer(epoch, answer);
+                          });
   }
 }
 

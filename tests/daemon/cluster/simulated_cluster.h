@@ -58,6 +58,7 @@ class SimulatedCluster {
  private:
   void remove_ended();
   void tell_plan(const SimulatedLaunch& launch, const JobPlan& plan);
+  void publish_plan(SimulatedLaunch& launch, const JobPlan& plan);
   void forget_plans(const SimulatedLaunch& launch);
 
   SimulatedWorld world_;

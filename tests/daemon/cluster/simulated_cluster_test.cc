@@ -122,10 +122,12 @@ TEST(SimulatedCluster, TwentyNodesUnderAllDisturbances) {
     if (HasFailure()) return;
     happened += outcome.happened;
     std::printf(
-        "seed %lu: %zu happenings, %ld leaders, %zu jobs, %zu launches, %zu plans, %zu dead\n",
+        "seed %lu: %zu happenings, %ld leaders, %zu jobs, %zu launches, %zu plans, %zu published, "
+        "%zu refused, %zu dead\n",
         static_cast<unsigned long>(seed), outcome.happened,
         static_cast<long>(outcome.counts.leaders), outcome.counts.begun, outcome.counts.started,
-        outcome.counts.plans, outcome.counts.dead);
+        outcome.counts.plans, outcome.counts.published, outcome.counts.refused,
+        outcome.counts.dead);
   }
   std::printf("%zu happenings\n", happened);
 }

@@ -33,18 +33,21 @@ SimulatedDaemon::SimulatedDaemon(SimulatedWorld& world, SimulatedService& servic
       timer_(world, machine, process_),
       membership_(store_, {kSimulatedKeys, record_of(machine, instance), kMembershipTtl,
                            [this] { schedule(); }}),
-      plans_(store_, {kSimulatedKeys, machine.name, instance, [this] { schedule(); }}) {
+      plans_(store_, {kSimulatedKeys, machine.name, instance, [this] { schedule(); }}),
+      publisher_(store_, [this] { schedule(); }) {
   schedule();
 }
 
 // As Cluster::schedule().
 void SimulatedDaemon::schedule() {
-  const SimulatedTime next = std::min(membership_.next_tick(), plans_.next_tick());
+  const SimulatedTime next =
+      std::min({membership_.next_tick(), plans_.next_tick(), publisher_.next_tick()});
   timer_.cancel();
   if (next == SimulatedTime::max()) return;
   timer_.expire_at(next, [this] {
     membership_.tick(now());
     plans_.tick(now(), membership_.is_member(now()) ? membership_.lease() : 0);
+    publisher_.tick();
     schedule();
   });
 }
@@ -61,9 +64,22 @@ void SimulatedDaemon::take_plan(const JobPlan& plan, int pid,
 void SimulatedDaemon::forget_plans(int pid) {
   process_->receive([this, pid] {
     local_plans_.forget(pid);
+    publisher_.forget(pid);
     plans_.set_own(local_plans_.own());
     schedule();
   });
+}
+
+void SimulatedDaemon::publish(const LaunchClaim& claim, const JobPlan& plan, int pid,
+                              std::shared_ptr<SimulatedProcess> asks,
+                              std::function<void(const JobPlanPublisher::Answer&)> take_answer) {
+  process_->receive(
+      [this, claim, plan, pid, asks = std::move(asks), take_answer = std::move(take_answer)] {
+        if (asks->ended()) return;
+        const base::Result<JobPlanPublisher::Answer> answer = publisher_.publish(claim, plan, pid);
+        schedule();
+        if (answer.ok()) asks->receive([take_answer, answer] { take_answer(answer.value()); });
+      });
 }
 
 SimulatedLaunch::SimulatedLaunch(SimulatedWorld& world, SimulatedService& service,
@@ -106,9 +122,29 @@ void SimulatedLaunch::begin() {
   tell_plan();
 }
 
+// As rank 0 of a training does: what is not known after a while is given up, and another plan is
+// asked for later.
+void SimulatedLaunch::change_plan() {
+  constexpr int kMostTimesAsked = 4;
+  if (asked_ && ++times_asked_ > kMostTimesAsked) asked_.reset();
+  if (!asked_ && !refused_ && world_.happens(0.3)) {
+    asked_ = plan_;
+    asked_->epoch = ++last_epoch_;
+    times_asked_ = 1;
+  }
+  if (asked_) settings_.publish_plan(*this, *asked_);
+}
+
+void SimulatedLaunch::take_answer(int64_t epoch, const JobPlanPublisher::Answer& answer) {
+  if (!asked_ || asked_->epoch != epoch || answer.state == JobPlanPublisher::State::kAsked) return;
+  asked_.reset();
+  refused_ = answer.state == JobPlanPublisher::State::kRefused;
+  if (answer.state == JobPlanPublisher::State::kAccepted) accepted_ = plan_.epoch = epoch;
+}
+
 void SimulatedLaunch::tell_plan() {
   plan_.step += world_.draw(1, 20);
-  if (world_.happens(0.2)) ++plan_.epoch;
+  change_plan();
   settings_.tell_plan(*this, plan_);
   plan_timer_.expire_at(now() + world_.draw_time(milliseconds(200), kPlanIsTold),
                         [this] { tell_plan(); });

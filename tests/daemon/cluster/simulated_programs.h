@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "daemon/cluster/job_plan_publisher.h"
 #include "daemon/cluster/job_plans.h"
 #include "daemon/cluster/local_plans.h"
 #include "daemon/cluster/membership.h"
@@ -38,6 +40,10 @@ class SimulatedDaemon {
   // Of a process that has ended by the time that the daemon hears of it: nothing.
   void take_plan(const JobPlan& plan, int pid, std::shared_ptr<const SimulatedProcess> teller);
   void forget_plans(int pid);
+  // The answer comes to the process that asks, where both live.
+  void publish(const LaunchClaim& claim, const JobPlan& plan, int pid,
+               std::shared_ptr<SimulatedProcess> asks,
+               std::function<void(const JobPlanPublisher::Answer&)> take_answer);
 
  private:
   void schedule();
@@ -50,6 +56,7 @@ class SimulatedDaemon {
   SimulatedTimer timer_;
   Membership membership_;
   JobPlans plans_;
+  JobPlanPublisher publisher_;
   LocalPlans local_plans_;
 };
 
@@ -63,6 +70,8 @@ class SimulatedLaunch {
     SimulatedTime runs_for{0};  // the program
     // Of rank 0, while its program runs.
     std::function<void(const SimulatedLaunch& launch, const JobPlan& plan)> tell_plan;
+    // Asks its machine's daemon, if there is one, which calls take_answer().
+    std::function<void(SimulatedLaunch& launch, const JobPlan& plan)> publish_plan;
   };
   SimulatedLaunch(SimulatedWorld& world, SimulatedService& service, const SimulatedMachine& machine,
                   Settings settings);
@@ -77,6 +86,9 @@ class SimulatedLaunch {
   const RankClaim& claim() const { return claim_; }
   const std::shared_ptr<SimulatedProcess>& process() const { return process_; }
   const JobPlan& plan() const { return plan_; }  // as last told; of no run: none was
+  void take_answer(int64_t epoch, const JobPlanPublisher::Answer& answer);
+  int64_t accepted() const { return accepted_; }  // the last plan that was; 0: none
+  bool refused() const { return refused_; }       // it changes no plan any more
   bool started() const { return started_; }
   bool leaving() const { return leaving_; }
   bool ended() const { return process_->ended(); }
@@ -89,6 +101,7 @@ class SimulatedLaunch {
   void schedule();
   void begin();
   void tell_plan();
+  void change_plan();
   SimulatedTime now() const { return machine_.clock.read(world_.time.now()); }
 
   SimulatedWorld& world_;
@@ -101,6 +114,11 @@ class SimulatedLaunch {
   SimulatedTimer plan_timer_;
   RankClaim claim_;
   JobPlan plan_;
+  std::optional<JobPlan> asked_;  // until there is an answer
+  int times_asked_ = 0;
+  int64_t last_epoch_ = 1;
+  int64_t accepted_ = 0;
+  bool refused_ = false;
   bool started_ = false;
   bool leaving_ = false;
 };

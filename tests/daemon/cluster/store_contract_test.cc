@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/cluster/job_plan_publisher.h"
 #include "daemon/cluster/job_plans.h"
 #include "daemon/cluster/membership.h"
 #include "daemon/cluster/rank_claim.h"
@@ -193,7 +194,7 @@ TEST_P(ClusterStoreContract, LaterPlanStaysAndGoesWithItsLease) {
   JobPlans second(harness_->add_store(), {keys, "b", "ib"});
   const ClusterLease leases[] = {lease_of(seconds(60)), lease_of(seconds(60))};
   const auto epoch_there = [&] {
-    const KeyRange range = get(keys.plan(7, "train"));
+    const KeyRange range = get(keys.plan(7, "train", "run-of-train"));
     if (range.entries.empty()) return int64_t{0};
     return read_plan_record(range.entries[0].value).value().plan.epoch;
   };
@@ -207,7 +208,8 @@ TEST_P(ClusterStoreContract, LaterPlanStaysAndGoesWithItsLease) {
   first.set_own({{7, pipeline_plan("train", 2, 20)}});
   EXPECT_TRUE(serve_until([&] { return epoch_there() == 2; }));
   second.set_own({{7, pipeline_plan("train", 1, 90)}, {7, pipeline_plan("marker", 1, 1)}});
-  EXPECT_TRUE(serve_until([&] { return !get(keys.plan(7, "marker")).entries.empty(); }));
+  EXPECT_TRUE(
+      serve_until([&] { return !get(keys.plan(7, "marker", "run-of-marker")).entries.empty(); }));
   EXPECT_EQ(epoch_there(), 2);
   second.set_own({{7, pipeline_plan("train", 3, 30)}});
   EXPECT_TRUE(serve_until([&] { return epoch_there() == 3; }));
@@ -215,6 +217,44 @@ TEST_P(ClusterStoreContract, LaterPlanStaysAndGoesWithItsLease) {
       harness_->answer<ClusterLease>([&](auto done) { store_->revoke_lease(leases[1], done); })
           .ok());
   EXPECT_EQ(epoch_there(), 0);
+}
+
+// A job's owner publishes, a former one does not, and what is published goes with the claim.
+TEST_P(ClusterStoreContract, OwnersPlanIsPublished) {
+  const ClusterKeys keys = {"u"};
+  const std::string rank = keys.job("train") + "ranks/0";
+  JobPlanPublisher former(harness_->add_store(), [] {});
+  JobPlanPublisher owner(harness_->add_store(), [] {});
+  const auto settle = [&](JobPlanPublisher& publisher, const std::string& token, int64_t epoch) {
+    auto state = JobPlanPublisher::State::kAsked;
+    EXPECT_TRUE(harness_->serve_until([&] {
+      const JobPlan plan = pipeline_plan("train", epoch, 1);
+      state = publisher.publish({"u", "train", token, 0}, plan, 1).value().state;
+      if (publisher.next_tick() <= harness_->now()) publisher.tick();
+      return state != JobPlanPublisher::State::kAsked;
+    }));
+    return state;
+  };
+  const auto claim = [&](const std::string& token) {
+    const ClusterLease lease = lease_of(seconds(60));
+    const std::string text = R"({"node": "a", "token": ")" + token + R"("})";
+    EXPECT_TRUE(succeeds({{}, {put_key(rank, text, lease)}}));
+    return lease;
+  };
+  EXPECT_EQ(settle(former, "t1", 1), JobPlanPublisher::State::kRefused);
+  claim("t1");
+  EXPECT_EQ(settle(former, "t1", 2), JobPlanPublisher::State::kAccepted);
+  EXPECT_EQ(settle(former, "t1", 3), JobPlanPublisher::State::kAccepted);
+  const ClusterLease lease = claim("t2");
+  EXPECT_EQ(settle(former, "t1", 4), JobPlanPublisher::State::kRefused);
+  EXPECT_EQ(settle(owner, "t2", 1), JobPlanPublisher::State::kAccepted);
+  const KeyRange range = get(keys.published("train"));
+  ASSERT_EQ(range.entries.size(), 1u);
+  EXPECT_EQ(read_published_plan(range.entries[0].value).value().token, "t2");
+  EXPECT_EQ(range.entries[0].lease, lease);
+  EXPECT_TRUE(
+      harness_->answer<ClusterLease>([&](auto done) { store_->revoke_lease(lease, done); }).ok());
+  EXPECT_TRUE(get(keys.published("train")).entries.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ClusterStoreContract, testing::Values(Kind::kMemory, Kind::kEtcd),
