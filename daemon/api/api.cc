@@ -429,6 +429,13 @@ HttpResponse post_plan(const Call& call) {
   return taken.ok() ? get_plans(call) : problem(taken.error());
 }
 
+HttpResponse post_publication(const Call& call) {
+  if (!call.served.facts.rights.may(call.peer, call.peer.uid)) return problem(403, kNobodysOwn);
+  if (call.served.cluster == nullptr) return problem(409, kNoClusterHere);
+  const base::Result<Json> answer = publish_plan(*call.served.cluster, call.body, call.peer);
+  return answer.ok() ? ok(answer.value()) : problem(answer.error());
+}
+
 HttpResponse delete_cluster(const Call& call) {
   return change_cluster(call, [](Cluster& cluster) { return cluster.leave(); });
 }
@@ -458,6 +465,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/cluster/join", post_join, {}, kJoinMembers},
     {"GET", "/v1/cluster/plans", get_plans},
     {"POST", "/v1/cluster/plans", post_plan, {}, kPlanMembers},
+    {"POST", "/v1/cluster/publications", post_publication, {}, kPublicationMembers},
     {"GET", "/metrics", get_metrics},
 };
 

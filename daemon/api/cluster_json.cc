@@ -43,6 +43,30 @@ std::string text_in(const ClusterJson& body, const char* name) {
   return body.value(name, "");
 }
 
+constexpr Member kClaimMembers[] = {{field::kToken, Member::Kind::kText, 1},
+                                    {field::kGeneration, Member::Kind::kInteger}};
+
+base::Status check_process(const Peer& peer) {
+  if (peer.known && peer.pid > 0) return {};
+  return base::Error{base::ErrorKind::kDenied,
+                     "a plan is kept as long as its process lives, and the kernel does not say "
+                     "here which one that is"};
+}
+
+const char* name_of(JobPlanPublisher::State state) {
+  switch (state) {
+    case JobPlanPublisher::State::kAsked:
+      return "asked";
+    case JobPlanPublisher::State::kAccepted:
+      return "accepted";
+    case JobPlanPublisher::State::kRefused:
+      return "refused";
+    case JobPlanPublisher::State::kUnreachable:
+      break;
+  }
+  return "unreachable";
+}
+
 }  // namespace
 
 ClusterJson cluster_json(const Cluster* cluster) {
@@ -80,14 +104,40 @@ ClusterJson plans_json(const Cluster* cluster, const std::function<bool(unsigned
 }
 
 base::Status take_plan(Cluster& cluster, const ClusterJson& body, const Peer& told_by) {
-  if (!told_by.known || told_by.pid <= 0) {
-    return base::Error{base::ErrorKind::kDenied,
-                       "a plan is kept as long as its process lives, and the kernel does not say "
-                       "here which one that is"};
-  }
+  if (base::Status known = check_process(told_by); !known.ok()) return known;
   base::Result<JobPlan> plan = read_job_plan(body);
   if (!plan.ok()) return plan.status();
   return cluster.take_plan(std::move(plan).value(), {told_by.uid, told_by.pid});
+}
+
+base::Result<ClusterJson> publish_plan(Cluster& cluster, const ClusterJson& body,
+                                       const Peer& asked_by) {
+  if (const base::Status known = check_process(asked_by); !known.ok()) return known.error();
+  const ClusterJson claim = body.value(field::kClaim, ClusterJson());
+  const ClusterJson told = body.value(field::kPlan, ClusterJson());
+  if (!claim.is_object() || !told.is_object()) {
+    return base::invalid("claim and plan are objects, and both are needed");
+  }
+  if (const base::Status right = check_members(claim, kClaimMembers); !right.ok()) {
+    return right.error();
+  }
+  if (const base::Status right = check_members(told, kPlanMembers); !right.ok()) {
+    return right.error();
+  }
+  base::Result<JobPlan> plan = read_job_plan(told);
+  if (!plan.ok()) return plan.error();
+  LaunchClaim of_launch;
+  of_launch.job = plan.value().job;
+  of_launch.token = text_in(claim, field::kToken);
+  of_launch.generation = claim.value(field::kGeneration, int64_t{0});
+  if (!is_cluster_name(of_launch.token)) {
+    return base::invalid("the claim's token is letters, digits, '.', '_' and '-', at most 63");
+  }
+  const base::Result<JobPlanPublisher::Answer> answer =
+      cluster.publish_plan(std::move(of_launch), plan.value(), {asked_by.uid, asked_by.pid});
+  if (!answer.ok()) return answer.error();
+  return ClusterJson{{field::kState, name_of(answer.value().state)},
+                     {field::kReason, answer.value().reason}};
 }
 
 base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const Peer& asked_by) {

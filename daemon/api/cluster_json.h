@@ -31,10 +31,15 @@ inline constexpr Member kPlanMembers[] = {{field::kJob, Member::Kind::kText, 1},
                                           {field::kChoice, Member::Kind::kText},
                                           {field::kGeneration, Member::Kind::kInteger},
                                           {field::kLostNodes, Member::Kind::kOther},
+                                          {field::kPublication, Member::Kind::kText},
+                                          {field::kPublicationReason, Member::Kind::kText},
                                           {field::kPredictedSeconds, Member::Kind::kOther},
                                           {field::kMeasuredSeconds, Member::Kind::kOther},
                                           {field::kRanks, Member::Kind::kOther},
                                           {field::kChanges, Member::Kind::kOther}};
+// Of a plan that is to be published; publish_plan() looks at what is in them.
+inline constexpr Member kPublicationMembers[] = {{field::kClaim, Member::Kind::kOther},
+                                                 {field::kPlan, Member::Kind::kOther}};
 inline constexpr const char* kOnlyAdminsJoin =
     "a cluster is the whole machine's: only root and the admins of this daemon may join or leave";
 inline constexpr const char* kNoClusterHere = "this daemon joins no cluster";
@@ -47,6 +52,11 @@ nlohmann::json plans_json(const Cluster* cluster, const std::function<bool(unsig
 
 // kDenied: nobody knows which process tells it. Else as Cluster::take_plan().
 base::Status take_plan(Cluster& cluster, const nlohmann::json& body, const Peer& told_by);
+
+// What has come of it so far. kDenied, kInvalid: as take_plan(). kUnavailable: as
+// Cluster::publish_plan().
+base::Result<nlohmann::json> publish_plan(Cluster& cluster, const nlohmann::json& body,
+                                          const Peer& asked_by);
 
 // kInvalid says what would be right. kDenied: files with a password, certificates and a key are
 // read with the daemon's rights, so only root and the daemon's own account may name them.

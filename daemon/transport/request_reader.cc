@@ -167,7 +167,12 @@ base::Result<Json> parse_body(const std::string& text, std::span<const Member> m
   std::optional<Json> body = parse_json(text, twice);
   if (!body || !body->is_object()) return invalid("the body is not a JSON object");
   if (twice) return invalid("\"" + echoed(*twice) + "\" is said twice");
-  for (const auto& one : body->items()) {
+  if (const base::Status right = check_members(*body, members); !right.ok()) return right.error();
+  return std::move(*body);
+}
+
+base::Status check_members(const Json& object, std::span<const Member> members) {
+  for (const auto& one : object.items()) {
     const std::string& name = one.key();
     const auto member = std::find_if(members.begin(), members.end(),
                                      [&](const Member& each) { return name == each.name; });
@@ -178,7 +183,7 @@ base::Result<Json> parse_body(const std::string& text, std::span<const Member> m
       return invalid(std::string(name).append(" ").append(fault));
     }
   }
-  return std::move(*body);
+  return {};
 }
 
 bool is_json_type(std::string_view content_type) {

@@ -43,6 +43,9 @@ base::Result<Query> parse_query(std::string_view text, std::span<const char* con
 // An object with some of those members, none of them twice. kInvalid says what is wrong with it.
 base::Result<nlohmann::json> parse_body(const std::string& text, std::span<const Member> members);
 
+// The same of an object within a body.
+base::Status check_members(const nlohmann::json& object, std::span<const Member> members);
+
 // Whether the value of a Content-Type header means JSON; one that is not there may.
 bool is_json_type(std::string_view content_type);
 

@@ -1,4 +1,5 @@
 // The routes about the cluster, and about plans of jobs.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 
 namespace optile::daemon {
 namespace {
+
+using testing::HasSubstr;
 
 class ClusterApiTest : public testing::Test {
  protected:
@@ -70,6 +73,30 @@ TEST(ClusterFiles, AreNamedByRootAndDaemonsAccountOnly) {
     }
   }
   EXPECT_TRUE(cluster_options_in({{"endpoints", "https://a"}}, stranger).ok());
+}
+
+TEST_F(ClusterApiTest, PlanToBePublishedIsReadAndWithoutClusterNobodyAgrees) {
+  const std::string publications = "/v1/cluster/publications";
+  const nlohmann::json usual = {{"claim", {{"token", "t1"}, {"generation", 2}}},
+                                {"plan", to_json(pipeline_plan("train.py", 3, 120))}};
+  const Answer alone = running_.post(publications, usual.dump());
+  EXPECT_EQ(alone.status, 409) << alone.body;
+  EXPECT_THAT(alone.body, HasSubstr("this node is in no cluster"));
+  const auto refusal = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json json = usual;
+    json[nlohmann::json::json_pointer(pointer)] = value;
+    const Answer refused = running_.post(publications, json.dump());
+    EXPECT_EQ(refused.status, 400) << pointer << " " << value;
+    return refused.body;
+  };
+  EXPECT_THAT(refusal("/claim", nullptr), HasSubstr("claim and plan are objects"));
+  EXPECT_THAT(refusal("/plan", 7), HasSubstr("claim and plan are objects"));
+  EXPECT_THAT(refusal("/claim/token", "../../leader"), HasSubstr("token is letters"));
+  EXPECT_THAT(refusal("/claim/user", "root"), HasSubstr("there is no"));
+  EXPECT_THAT(refusal("/claim/generation", -1), HasSubstr("generation"));
+  EXPECT_THAT(refusal("/plan/command", "sh"), HasSubstr("there is no"));
+  EXPECT_THAT(refusal("/plan/job", "../x"), HasSubstr("job has to be letters"));
+  EXPECT_EQ(running_.post(publications, "{}").status, 400);
 }
 
 TEST_F(ClusterApiTest, PlansAreTakenAndShown) {
