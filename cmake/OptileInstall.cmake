@@ -43,6 +43,7 @@ install(FILES bindings/python/optile/distributed/__init__.py
               bindings/python/optile/distributed/place_command.py
               bindings/python/optile/distributed/placed.py
               bindings/python/optile/distributed/placements.py
+              bindings/python/optile/distributed/plan_asking.py
               bindings/python/optile/distributed/plan_record.py
               bindings/python/optile/distributed/plan_telling.py
               bindings/python/optile/distributed/rank_cores.py

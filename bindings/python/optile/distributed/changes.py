@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Deque, List, Optional, Sequence
 
+from .plan_asking import Verdict
 from .speeds import SpeedEstimates
 
 
@@ -58,6 +59,7 @@ class Trials:
         self._seconds: Deque[float] = deque(maxlen=self.thresholds.most_windows)
         self.speed_changed = False  # of some rank, with the last window
         self._tried: Optional[Change] = None
+        self.proposed: Optional[Change] = None  # it is asked whether it may be tried
         self._seconds_before = 0.0
         self._waited = False
         self._pause = 0
@@ -89,19 +91,40 @@ class Trials:
 
     @property
     def may_begin(self) -> bool:
-        return self._tried is None and self._pause == 0 and self.speeds.ready
+        return (self._tried is None and self.proposed is None and self._pause == 0
+                and self.speeds.ready)  # fmt: skip
 
-    def begin(self, change: Change) -> bool:
-        """False: it promises too little to be tried."""
+    def begin(self, change: Change, verdict: Verdict = Verdict.ALONE) -> bool:
+        """False: it promises too little to be tried, or it is only proposed yet. `verdict`: ALONE
+        or READY."""
         least = max(self.thresholds.least_gain, 1 + self.speeds.least_gain)
         if change.predicted < least:
             return False
+        if verdict is not Verdict.ALONE:
+            self.proposed = change
+            return False
+        self._start(change)
+        return True
+
+    def settle(self, verdict: Verdict, step: int) -> Optional[Change]:
+        """What rank 0 has heard. Returns the change that was proposed, where it is tried from the
+        next step on; where the answer is another one, it is given up."""
+        change = self.proposed
+        if change is None or verdict in (Verdict.READY, Verdict.WAIT):
+            return None
+        self.proposed = None
+        if verdict not in (Verdict.ACCEPTED, Verdict.ALONE):
+            return None
+        change.step = step
+        self._start(change)
+        return change
+
+    def _start(self, change: Change) -> None:
         self._tried, self._waited = change, False
         self._seconds_before = self.step_seconds
         self._seconds.clear()
         self.speeds.begin_plan()
         self.changes.append(change)
-        return True
 
     def rest_of(self, predicted_seconds: float) -> float:
         """What steps take beyond what the simulation knows of, in seconds."""

@@ -91,7 +91,8 @@ class AssistedCorrection:
         return self._found
 
     def end_window(self, changed: bool, stages: Sequence[StageSeconds]) -> None:
-        declined = not changed and self._found is not None
+        asked = self._controller.proposed is not None  # whether it may be tried
+        declined = not changed and self._found is not None and not asked
         if changed or declined or self._controller.speed_changed:
             self._begin(declined)
         self._search.end_window(changed, stages)

@@ -17,6 +17,7 @@ from .kept_layers import resume_alone
 from .kept_state import StateKeeper, say_begins_anew, was_started_before
 from .layers import with_restored
 from .moves import Broadcast
+from .plan_asking import Verdict
 from .plan_record import PlanInForce, RankTimes
 from .plan_telling import PlanTeller, node_name
 from .ranks import gather_numbers, gather_objects
@@ -49,7 +50,7 @@ class DataTraining:
             self._teller.tell(0, PlanInForce([1.0]), [], [])
             return
         job.check_models_agree()
-        self._teller = PlanTeller(gather_objects(node_name()))
+        self._teller = PlanTeller(gather_objects(node_name()), self.rank)
         self._tell()
         unused = self._has_unused(job)
         job.model.register_forward_pre_hook(self._on_forward)
@@ -110,13 +111,14 @@ class DataTraining:
         return whole
 
     def _note(self, rows: List[int], seconds: float) -> None:
+        self._teller.poll()
         medians = self._medians.add((self._forward_seconds / rows[self.rank], seconds))
         if medians is None:
             return
-        every = gather_numbers(medians)
+        every = gather_numbers([*medians, self._teller.verdict()])
         row_seconds = [max(one[0], 1e-9) for one in every]
         window = Window(rows, row_seconds, max(one[1] for one in every))
-        if self.controller.add(window, self.steps):
+        if self.controller.add(window, self.steps, Verdict(int(every[0][-1]))):
             self._medians.begin_plan()
             self._teller.changed(self.steps)
         self._tell()
@@ -124,7 +126,7 @@ class DataTraining:
     def _tell(self) -> None:
         if self.rank == 0:
             self._teller.tell(self.steps, self.controller.in_force, self.controller.rank_times(),
-                              self.controller.changes)  # fmt: skip
+                              self.controller.changes, self.controller.proposed)  # fmt: skip
 
     def _state(self) -> Dict[str, Any]:
         return {
@@ -179,8 +181,10 @@ class DataTraining:
             self._keeper.keep_where_due(self.steps, self._last_seconds, self._state, gather)
 
     def _note_alone(self, seconds: float) -> None:
+        self._teller.poll()
         medians = self._medians.add((seconds,))
         if medians is not None:
+            self._teller.verdict()
             plan = PlanInForce([1.0], measured_seconds=medians[0])
             self._teller.tell(self.steps, plan, [RankTimes(medians[0], 1.0, medians[0])], [])
 
@@ -190,6 +194,7 @@ class DataTraining:
             "steps": self.steps,
             "shares": list(self.controller.shares),
             "changes": [vars(one) for one in self.controller.changes],
+            "publication": self._teller.publication,
             "resumed_from": self._resumed_from,
             "kept_every": self._keeper.every if self._keeper else None,
             "not_kept": self._keeper.reason if self._keeper else "",

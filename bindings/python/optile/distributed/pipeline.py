@@ -20,6 +20,7 @@ from .kept_layers import KeptLayers
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .links import measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
+from .plan_asking import Verdict
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .rank_cores import computing_clock, gather_cores, shares_cores
@@ -130,7 +131,7 @@ class PipelineTraining:
         for number, layer in enumerate(self._layers):
             if number not in own:
                 forget_layer(layer, job.optimizer)
-        self._teller = PlanTeller(gather_objects(node_name()))
+        self._teller = PlanTeller(gather_objects(node_name()), dist.get_rank())
         self._build()
         self._tell([], None)
 
@@ -204,14 +205,15 @@ class PipelineTraining:
         return loss
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:
+        self._teller.poll()
         medians = self._medians.add(seconds)
         if medians is None:
             return
-        found = gather_numbers(medians)
+        found = gather_numbers([*medians, self._teller.verdict()])
         every = [StageSeconds(*one[:3]) for one in found]
         before = self.controller.plan
         window = Window(self._replicas.slowest_stages(every), max(one[3] for one in found))
-        changed = self.controller.add(window, self.steps)
+        changed = self.controller.add(window, self.steps, Verdict(int(found[0][-1])))
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)
@@ -241,7 +243,8 @@ class PipelineTraining:
             self.controller.plan, len(self._layers), self._schedule_name,
             self._predicted_seconds, measured_seconds, self._replicas.count,
         )  # fmt: skip
-        self._teller.tell(self.steps, plan, times, self.controller.changes)
+        self._teller.tell(self.steps, plan, times, self.controller.changes,
+                          self.controller.proposed)  # fmt: skip
 
     def tell_choice(self, choice: str) -> None:
         self._teller.choice = choice
@@ -262,6 +265,7 @@ class PipelineTraining:
             "predicted_seconds": self._predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
             "changes": [asdict(one) for one in self.controller.changes],
+            "publication": self._teller.publication,
         }
 
 

@@ -24,6 +24,7 @@ from .links import measured_copy, measured_link
 from .moves import Broadcast, forget_layer, move_layers, pass_layer
 from .place_command import place
 from .placements import Placement, PlacementController
+from .plan_asking import Verdict
 from .plan_record import PlanInForce, RankTimes, rank_times
 from .plan_telling import PlanTeller, node_name
 from .rank_cores import computing_clock, gather_cores, shares_cores
@@ -230,7 +231,7 @@ class PlacementTraining:
         self._medians = WindowMedians()
         self._last_seconds = 0.0
         self._correction = self._begin_correction(assisted, elements)
-        self._teller = PlanTeller(self._nodes)
+        self._teller = PlanTeller(self._nodes, dist.get_rank())
         self._build()
         self._tell([], None)
         for unit, held in enumerate(self._held):
@@ -348,19 +349,22 @@ class PlacementTraining:
         self._probe_seconds = self._computing_clock() - begin
 
     def _note(self, seconds: Tuple[float, float, float, float]) -> None:
+        self._teller.poll()
         medians = self._medians.add(seconds)
         if medians is None:
             return
         found = self._correction.found() if self._correction is not None else None
         searches = self._correction is not None and self._correction.searching
-        every = gather_numbers([*medians, float(found is not None), float(searches)])
+        every = gather_numbers([*medians, float(found is not None), float(searches),
+                                self._teller.verdict()])  # fmt: skip
         searching = every[0][5] > 0
         if every[0][4] > 0:
             found = Broadcast(0).pass_object(found)
         stages = [StageSeconds(*one[:3]) for one in every]
         window = Window(self._replicas.slowest_stages(stages), max(one[3] for one in every))
         before = self.controller.plan
-        changed = self.controller.add(window, self.steps, found, searching)
+        changed = self.controller.add(window, self.steps, found, searching,
+                                      Verdict(int(every[0][-1])))  # fmt: skip
         if changed:
             self._medians.begin_plan()
             self._teller.changed(self.steps)
@@ -384,7 +388,8 @@ class PlacementTraining:
             self.controller.plan, predicted_seconds=self._predicted_seconds,
             measured_seconds=measured_seconds, replicas=self._replicas.count,
         )  # fmt: skip
-        self._teller.tell(self.steps, plan, times, self.controller.changes)
+        self._teller.tell(self.steps, plan, times, self.controller.changes,
+                          self.controller.proposed)  # fmt: skip
 
     @property
     def _predicted_seconds(self) -> float:
@@ -415,5 +420,6 @@ class PlacementTraining:
             "predicted_seconds": self._predicted_seconds,
             "measured_seconds": self.controller.measured_seconds,
             "changes": [asdict(one) for one in self.controller.changes],
+            "publication": self._teller.publication,
             **(self._correction.report() if self._correction is not None else {}),
         }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from .changes import Change, Trials, have_moved
+from .plan_asking import Verdict
 from .stages import Speed, StageSeconds, Window, speed_beside
 from .step_units import Schedule, UnitCosts, UnitGraph, simulate
 
@@ -138,9 +139,14 @@ class PlacementController:
         """One has begun, with the costs as they are."""
         self._searched = list(self._speeds)
 
+    @property
+    def proposed(self) -> Optional[Change]:
+        return self._trials.proposed
+
     def add(
-        self, window: Window, step: int, found: Optional[Placement] = None, searching: bool = False
-    ) -> bool:
+        self, window: Window, step: int, found: Optional[Placement] = None, searching: bool = False,
+        verdict: Verdict = Verdict.ALONE,
+    ) -> bool:  # fmt: skip
         """A window has ended with that step; `found`: by a search that has ended meanwhile;
         `searching`: one runs, or will. True: another plan is in force from the next step."""
         self.measured_seconds = window.step_seconds
@@ -158,13 +164,16 @@ class PlacementController:
             rest = self._trials.rest_of(self.predicted_seconds)
             self._rests.add(self.plan.is_divided, rest)
         self._found = self._found if found is None else found
-        if self._stays or doubtful or not self._trials.may_begin:
+        rest = self._trials.rest_of(self.predicted_seconds)
+        if (agreed := self._trials.settle(verdict, step)) is not None:
+            return self._switch(agreed.after, rest)
+        if self._stays or doubtful or not self._trials.may_begin or not verdict.may_propose:
             return False
         others, self._found = [self._found], None
         if self._trials.windows > _FEWEST_WINDOWS and not searching:
             others.append(self._undivided() if self.plan.is_divided else self._divided)
         others = [one for one in others if one is not None and one != self.plan]
-        return bool(others) and self._try(max(others, key=self._gain_of), step)
+        return bool(others) and self._try(max(others, key=self._gain_of), step, verdict)
 
     def _undivided(self) -> Placement:
         """All units on the rank that is fastest: no message is waited for, and each rank's seconds
@@ -180,11 +189,11 @@ class PlacementController:
                 rest = 0.0
         return self._trials.gain_of(self.predicted_seconds, self._simulated(plan).seconds, rest)
 
-    def _try(self, plan: Placement, step: int) -> bool:
+    def _try(self, plan: Placement, step: int, verdict: Verdict) -> bool:
         change = Change(step, self.plan, plan, self._gain_of(plan))
         change.whole_seconds = self.whole_seconds()
         rest = self._trials.rest_of(self.predicted_seconds)
-        return self._trials.begin(change) and self._switch(plan, rest)
+        return self._trials.begin(change, verdict) and self._switch(plan, rest)
 
     def _switch(self, plan: Placement, rest: float) -> bool:
         """`rest`: of the plan in force until now."""

@@ -1,4 +1,5 @@
-"""Tells the plan in force to the daemon of this machine, for `optile cluster plan`.
+"""Tells the plan in force to the daemon of this machine, for `optile cluster plan`, and asks it for
+others.
 
 Never waits within a step: what is told goes into the daemon's socket as a whole or not at all, and
 no answer is read. Where no daemon listens, nothing happens, and training is the same.
@@ -14,20 +15,28 @@ import socket
 import stat
 import sys
 import time
+from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from .changes import Change
+from .plan_asking import PlanAsker, SocketQuestion, Verdict, launch_claim, request_text
 from .plan_record import MOST_RANKS, PlanInForce, RankTimes, plan_record
 
 _SYSTEM_SOCKET = "/run/optile/optiled.sock"
 _ASKING_SECONDS = 0.3  # before the first step, for this node's name
 _BETWEEN_SECONDS = 5.0  # where the plan is the same
 _MOST_NAME = 63
+_MOST_REASON = 256
 
 
 def as_name(text: str, otherwise: str) -> str:
     """As nodes and jobs may be called."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_MOST_NAME] or otherwise
+
+
+def as_shown(text: str) -> str:
+    """As the daemon takes a reason."""
+    return re.sub(r"[^ -~]", "?", text)[:_MOST_REASON]
 
 
 def job_name() -> str:
@@ -68,13 +77,6 @@ def daemon_socket() -> Optional[str]:
     return next((path for path in own if _own_folder(path)), None)
 
 
-def _request(method: str, target: str, body: str = "") -> bytes:
-    return (
-        f"{method} {target} HTTP/1.1\r\nHost: optile\r\nConnection: close\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body.encode())}\r\n\r\n{body}"
-    ).encode()
-
-
 def _answer(path: str, target: str) -> Any:
     """What the daemon says, as JSON; waits a moment at most. None: nothing."""
     try:
@@ -82,7 +84,7 @@ def _answer(path: str, target: str) -> Any:
             end = time.monotonic() + _ASKING_SECONDS
             daemon.settimeout(_ASKING_SECONDS)
             daemon.connect(path)
-            daemon.sendall(_request("GET", target))
+            daemon.sendall(request_text("GET", target))
             got = b""
             while part := daemon.recv(65536):
                 got += part
@@ -97,7 +99,7 @@ def _tell(path: str, target: str, body: str) -> None:
         with socket.socket(socket.AF_UNIX) as daemon:
             daemon.setblocking(False)
             daemon.connect(path)
-            daemon.send(_request("POST", target, body))
+            daemon.send(request_text("POST", target, body))
     except OSError:
         pass
 
@@ -110,40 +112,103 @@ def node_name() -> str:
     return as_name(named if isinstance(named, str) else socket.gethostname(), "node")
 
 
-class PlanTeller:
-    """Of rank 0. `nodes`: where each rank runs."""
+def _is_in_cluster(path: str) -> bool:
+    """Where a daemon listens and says nothing within a moment, it may be."""
+    answer = _answer(path, "/v1/cluster")
+    if isinstance(answer, dict):
+        return answer.get("state", "none") != "none"
+    try:
+        with socket.socket(socket.AF_UNIX) as daemon:
+            daemon.setblocking(False)
+            daemon.connect(path)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return True
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+
+class PlanTeller:
+    """Of rank 0; those of the others are asked for nothing. `nodes`: where each rank runs."""
+
+    def __init__(self, nodes: Sequence[str], rank: int = 0) -> None:
         self._nodes = list(nodes)
-        self._path = daemon_socket() if len(self._nodes) <= MOST_RANKS else None
+        self._path = daemon_socket() if len(self._nodes) <= MOST_RANKS and rank == 0 else None
+        self._rank = rank
         self._job = job_name()
         self._run = secrets.token_hex(12)
-        self._epoch = 1
         self._since = 0
         self._told: Optional[List[Any]] = None
         self._told_at = 0.0
         self._generation = generation()
         self.choice = ""  # why so many ranks run one model
+        path = self._path
+        claim = launch_claim() if path is not None else None
+        if path is None or claim is None or not _is_in_cluster(path):
+            self._asker = PlanAsker(None, lambda body: SocketQuestion("", "", body))
+        else:
+            self._asker = PlanAsker(
+                claim, lambda body: SocketQuestion(path, "/v1/cluster/publications", body)
+            )
+
+    def poll(self) -> None:
+        """Behind any step: reads what has come of a question."""
+        self._asker.poll()
+
+    def verdict(self) -> Verdict:
+        """Behind a window; rank 0's counts for all."""
+        return self._asker.look()
 
     def changed(self, step: int) -> None:
         """Another plan is in force behind that step."""
-        self._epoch += 1
+        self._asker.changed()
         self._since = step
+
+    @property
+    def publication(self) -> Optional[Dict[str, Any]]:
+        """For people, on rank 0: how far the cluster has agreed, and why not."""
+        if self._rank > 0:
+            return None
+        asker = self._asker
+        return {"state": asker.state, "number": asker.number, "reason": asker.reason}
 
     def tell(
         self, step: int, in_force: PlanInForce, times: Sequence[RankTimes],
-        changes: Sequence[Change],
+        changes: Sequence[Change], proposed: Optional[Change] = None,
     ) -> None:  # fmt: skip
+        """Asks for what is `proposed` besides, or for the plan in force where that is not published
+        yet."""
         if self._path is None:
             return
+        self._ask(step, in_force, proposed)
         now = time.monotonic()
-        news = [self._epoch, self.choice, len(changes), changes[-1].measured if changes else None]
+        asker = self._asker
+        news = [asker.number, self.choice, len(changes), changes[-1].measured if changes else None,
+                asker.state, asker.reason]  # fmt: skip
         if news == self._told and now < self._told_at + _BETWEEN_SECONDS:
             return
         self._told, self._told_at = news, now
-        named: Dict[str, Any] = {
-            "job": self._job, "run": self._run, "epoch": self._epoch, "step": step,
-            "since_step": self._since, "choice": self.choice, **self._generation,
-        }  # fmt: skip
-        record = plan_record(named, in_force, self._nodes, times, changes)
+        record = plan_record(self._named(asker.number, step, self._since), in_force, self._nodes,
+                             times, changes)  # fmt: skip
         _tell(self._path, "/v1/cluster/plans", json.dumps(record))
+
+    def _named(self, number: int, step: int, since: int) -> Dict[str, Any]:
+        return {
+            "job": self._job, "run": self._run, "epoch": number, "step": step, "since_step": since,
+            "choice": self.choice, "publication": self._asker.state,
+            "publication_reason": as_shown(self._asker.reason), **self._generation,
+        }  # fmt: skip
+
+    def _ask(self, step: int, in_force: PlanInForce, proposed: Optional[Change]) -> None:
+        asker = self._asker
+        if not asker.idle or (proposed is None and asker.published):
+            return
+        number = asker.next_number(proposed is None)
+        if proposed is None:
+            named = self._named(number, step, self._since)
+            asker.ask(plan_record(named, in_force, self._nodes, [], []), True)
+            return
+        asked = replace(in_force, plan=proposed.after, predicted_seconds=None,
+                        measured_seconds=None)  # fmt: skip
+        named = self._named(number, step, step)
+        asker.ask(plan_record(named, asked, self._nodes, [], [proposed]), False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence
 
 from .changes import Change, Trials
+from .plan_asking import Verdict
 from .plan_record import PlanInForce, RankTimes
 
 
@@ -67,7 +68,11 @@ class ShareController:
         return [RankTimes(rows * seconds, rows * seconds / longest, batch * seconds)
                 for rows, seconds in zip(window.rows, window.row_seconds)]  # fmt: skip
 
-    def add(self, window: Window, step: int) -> bool:
+    @property
+    def proposed(self) -> Optional[Change]:
+        return self._trials.proposed
+
+    def add(self, window: Window, step: int, verdict: Verdict = Verdict.ALONE) -> bool:
         """A window has ended with that step. True: other shares are in force from the next one."""
         self._window, self._measured_seconds = window, window.step_seconds
         lost = self._trials.add(window.row_seconds, [(one,) for one in window.row_seconds],
@@ -76,9 +81,12 @@ class ShareController:
             self.shares = list(lost.before)
             self._predicted_seconds, self._measured_seconds = self._predicted_before, None
             return True
-        return self._trials.may_begin and self._change(step, window.rows)
+        if (agreed := self._trials.settle(verdict, step)) is not None:
+            return self._switch(agreed)
+        may = self._trials.may_begin and verdict.may_propose
+        return may and self._change(step, window.rows, verdict)
 
-    def _change(self, step: int, rows: Sequence[int]) -> bool:
+    def _change(self, step: int, rows: Sequence[int], verdict: Verdict) -> bool:
         row_seconds = [one for (one,) in self._trials.speeds.averages]
         speeds = [1 / seconds for seconds in row_seconds]
         shares = [speed / sum(speeds) for speed in speeds]
@@ -86,12 +94,14 @@ class ShareController:
         after = self._longest(divide(shares, sum(rows)), row_seconds)
         change = Change(step, self.shares, shares, before / after)
         change.whole_seconds = [sum(rows) * one for one in row_seconds]
-        if not self._trials.begin(change):
-            return False
+        return self._trials.begin(change, verdict) and self._switch(change)
+
+    def _switch(self, change: Change) -> bool:
+        assert self._measured_seconds is not None
         self._predicted_before = self._predicted_seconds
         self._predicted_seconds = self._measured_seconds / change.predicted
         self._measured_seconds = None
-        self.shares = shares
+        self.shares = change.after
         return True
 
     @staticmethod

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .changes import Change, Trials, have_moved
+from .plan_asking import Verdict
 from .shared_cores import Need, SharedCores, Task, rates_by_place, repeated, run_tasks
 
 SCHEDULES = ("1f1b", "gpipe")
@@ -348,7 +349,11 @@ class StageController:
     def changes(self) -> List[Change]:
         return self._trials.changes
 
-    def add(self, window: Window, step: int) -> bool:
+    @property
+    def proposed(self) -> Optional[Change]:
+        return self._trials.proposed
+
+    def add(self, window: Window, step: int, verdict: Verdict = Verdict.ALONE) -> bool:
         """A window has ended with that step. True: another plan is in force from the next one."""
         self.measured_seconds = window.step_seconds
         levels, speeds = self._speeds_in(window)
@@ -357,19 +362,20 @@ class StageController:
         self.predicted_seconds = self._simulated(self.plan)
         if lost is not None:
             return self._switch(lost.before)
-        if self._fixed or not self._trials.may_begin:
+        if (agreed := self._trials.settle(verdict, step)) is not None:
+            return self._switch(agreed.after)
+        if self._fixed or not self._trials.may_begin or not verdict.may_propose:
             return False
         if self._searched is not None and not have_moved(self._speeds, self._searched):
             return False  # another search would find the same
-        return self._change(step)
+        return self._change(step, verdict)
 
-    def _change(self, step: int) -> bool:
+    def _change(self, step: int, verdict: Verdict) -> bool:
         plan, seconds = self._best(None)
         gain = self._trials.gain_of(self.predicted_seconds, seconds)
         change = Change(step, self.plan, plan, gain)
         change.whole_seconds = self.whole_seconds()
-        if self._trials.begin(change):
-            self._searched = None
+        if self._trials.begin(change, verdict):
             return self._switch(plan)
         # What promises enough but for noise may be tried when more windows are known.
         hopeless = gain < self._trials.thresholds.least_gain
@@ -389,6 +395,7 @@ class StageController:
 
     def _switch(self, plan: Plan) -> bool:
         self.plan = plan
+        self._searched = None
         self.predicted_seconds = self._simulated(plan)
         return True
 

@@ -84,7 +84,7 @@ class SplitTraining:
         self.steps = 0
         self._medians = WindowMedians()
         self._windows: List[float] = []
-        self._teller = PlanTeller(gather_objects(node_name()))
+        self._teller = PlanTeller(gather_objects(node_name()), self._rank)
         self._tell([])
         self._divided.divide()
 
@@ -149,9 +149,11 @@ class SplitTraining:
         return whole
 
     def _note(self, computed: float, seconds: float) -> None:
+        self._teller.poll()
         medians = self._medians.add((computed, seconds))
         if medians is None:
             return
+        self._teller.verdict()
         every = gather_numbers(medians)
         self._windows = [*self._windows, max(one[1] for one in every)][-2:]
         self._tell([one[0] for one in every])
@@ -197,4 +199,5 @@ class SplitTraining:
             "predicted_terms": vars(of) if of else None,
             "measured_seconds": self._measured_seconds,
             "changes": [],
+            "publication": self._teller.publication,
         }  # fmt: skip
