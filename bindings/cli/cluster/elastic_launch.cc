@@ -249,8 +249,9 @@ std::string lost_nodes(const std::map<int, std::string>& former,
 }
 
 RankPlace place_of(const GenerationClaim::View& view, const std::map<int, std::string>& former,
-                   const std::string& address) {
+                   const std::string& address, const std::string& token) {
   RankPlace place = {view.nodes, view.rank, view.master_address, view.master_port, address};
+  place.claim = token;
   place.generation = view.generation;
   place.lost_nodes = lost_nodes(former, view.holders);
   if (std::getenv(kGlooInterface) == nullptr) place.interface = daemon::interface_of(address);
@@ -258,13 +259,13 @@ RankPlace place_of(const GenerationClaim::View& view, const std::map<int, std::s
 }
 
 int run_generations(const Options& options, ElasticJob& job, const std::string& name,
-                    const std::string& address) {
+                    const std::string& address, const std::string& token) {
   const Patience patience(options.launch.wait_seconds);
   std::map<int, std::string> former;  // who was in the generation before
   while (job.gather(patience)) {
     say_begin(name, job.view());
     const RankPlace place =
-        place_of(job.view(), std::exchange(former, job.view().holders), address);
+        place_of(job.view(), std::exchange(former, job.view().holders), address, token);
     job.keep_in_background();
     const ChildEnd end = run_rank(options, place, true);
     const bool was_ended = job.end_background();
@@ -307,10 +308,10 @@ int launch_elastic(const Options& options) {
   claim.grows = launch.grows;
   claim.port = free_port();
   if (claim.port == 0) return give_up("no port is free for the ranks to meet at");
-  const std::string name = claim.job, address = claim.address;
+  const std::string name = claim.job, address = claim.address, token = claim.token;
   adopt_orphans();
   ElasticJob job(std::move(store).value(), std::move(claim));
-  return run_generations(options, job, name, address);
+  return run_generations(options, job, name, address, token);
 }
 
 }  // namespace optile::cli

@@ -217,6 +217,8 @@ int launch_on_nodes(const Options& options) {
   claim.nodes = launch.nodes;
   claim.port = port;
   const std::string job = claim.job, address = claim.address, keys = claim.keys.job(job);
+  // No daemon joins an etcd of the job's own.
+  const std::string token = options.launch.etcd == kAutomaticEtcd ? "" : claim.token;
   Gathering gathering(store.value(), std::move(claim));
   std::optional<RankPlace> place = gathering.wait(std::chrono::seconds(launch.wait_seconds));
   if (!place) {
@@ -224,6 +226,7 @@ int launch_on_nodes(const Options& options) {
     return gathering.interrupted() == 0 ? kOwnFailure : 128 + gathering.interrupted();
   }
   place->address = address;
+  place->claim = token;
   if (std::getenv(kGlooInterface) == nullptr) place->interface = daemon::interface_of(address);
   std::cerr << "optile: job " << job << " begins: rank " << place->rank << " of " << place->nodes
             << ", rank 0 at " << place->master_address << ":" << place->master_port << "\n";

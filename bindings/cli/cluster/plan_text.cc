@@ -104,6 +104,18 @@ std::string kind_words(const Json& plan) {
          text_of(plan, field::kMicroBatches) + " micro-batches" + replica_words(plan);
 }
 
+// How far the cluster has agreed to the plan in force; "" where nobody is asked.
+std::string publication_words(const Json& plan) {
+  const std::string state = shown_field(plan, field::kPublication);
+  const std::string reason = shown_field(plan, field::kPublicationReason);
+  if (state == "accepted") return "etcd  published\n";
+  if (state == "asked") return "etcd  not published yet\n";
+  if (state == "unreachable") {
+    return "etcd  unreachable: " + reason + "; this plan stays, and it is asked again\n";
+  }
+  return state == "refused" ? "etcd  refused: " + reason + "; this plan stays\n" : "";
+}
+
 std::string heading(const Json& plan) {
   std::string text = "job " + shown_field(plan, field::kJob) + ": " + kind_words(plan);
   const std::string generation = generation_words(plan);
@@ -115,6 +127,7 @@ std::string heading(const Json& plan) {
           " by node " + shown_field(plan, field::kNode) + ", " + seen + "\n";
   const std::string choice = shown_field(plan, field::kChoice);
   if (!choice.empty()) text += "why   " + choice + "\n";
+  text += publication_words(plan);
   return text + "step  predicted " + seconds_field(plan, field::kPredictedSeconds) + ", measured " +
          seconds_field(plan, field::kMeasuredSeconds) + "\n";
 }

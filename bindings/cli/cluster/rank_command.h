@@ -16,8 +16,9 @@ struct RankPlace {
   int master_port = 0;
   std::string address;       // of this rank's machine, as the others reach it
   std::string interface {};  // that has this address; "": the program finds one
-  // Of a job that outlives its nodes; 0: of none.
-  int64_t generation = 0;
+  // Of the launch, in an etcd that daemons join too; "": none. Who has rank 0 owns the job by it.
+  std::string claim{};
+  int64_t generation = 0;    // of a job that outlives its nodes; 0: of a fixed number of nodes
   std::string lost_nodes{};  // just before, with commas between them
 };
 

@@ -54,6 +54,9 @@ ChildEnd run_rank(const Options& options, const RankPlace& place, bool ends_with
   Variables variables = rank.variables;
   // As optile.distributed tells it to the daemon, for `optile cluster plan`.
   variables["OPTILE_CLUSTER_JOB"] = job_name(options.launch, options.command);
+  // By which rank 0 owns the job, for what changes its plan; "" in the place of an outer launch's.
+  variables["OPTILE_CLUSTER_CLAIM"] = place.claim;
+  variables["OPTILE_CLUSTER_GENERATION"] = std::to_string(place.generation);
   // Beside whose life it keeps a training's state.
   variables["OPTILE_LAUNCH"] = std::to_string(getpid());
   // A machine may be lost, with what it alone keeps.

@@ -115,6 +115,12 @@ TEST(PlanText, MatchesGoldenFile) {
              explanation_of_stage(answer({placement()}), "", "node1").value());
   golden.add("a hybrid", plan_text(answer({hybrid()}), "").value());
   golden.add("explain a hybrid", explanation_of_stage(answer({hybrid()}), "", "node3").value());
+  for (const char* state : {"accepted", "asked", "unreachable", "refused", "none"}) {
+    Json published = splits();
+    published["publication"] = state;
+    published["publication_reason"] = "etcd does not answer at 10.0.0.1:2379";
+    golden.add(state, plan_text(answer({published}), "").value());
+  }
   golden.add("splits", plan_text(answer({splits()}), "").value());
   golden.add("explain splits", explanation_of_stage(answer({splits()}), "", "node1").value());
   golden.check();
