@@ -99,9 +99,9 @@ class Keeping(unittest.TestCase):
     def test_training_that_begins_anew_behind_a_loss_says_so(self):
         anew = "begins with what the program has loaded"
         self.assertEqual("", self.said(kept=False))
-        self.assertEqual("", self.said(kept=False, OPTILE_GENERATION="1",
+        self.assertEqual("", self.said(kept=False, OPTILE_CLUSTER_GENERATION="1",
                                        TORCHELASTIC_RESTART_COUNT="0"))
-        for again in ({"OPTILE_GENERATION": "2"}, {"TORCHELASTIC_RESTART_COUNT": "1"}):
+        for again in ({"OPTILE_CLUSTER_GENERATION": "2"}, {"TORCHELASTIC_RESTART_COUNT": "1"}):
             self.assertIn("nothing is kept", self.said(kept=False, **again))
             self.assertIn(anew, self.said(kept=False, **again))
         self.assertIn(anew, self.said(kept=True))

@@ -71,12 +71,15 @@ class Record(unittest.TestCase):
         self.assertEqual([2.0, 1.0, 2.0, 1.0], [one["part"] for one in record["ranks"]])
 
     def test_has_generation_and_lost_nodes_of_a_job_that_outlives_its_nodes(self):
-        said = {"OPTILE_GENERATION": "2", "OPTILE_LOST_NODES": "node0,node2"}
+        said = {"OPTILE_CLUSTER_GENERATION": "2", "OPTILE_CLUSTER_LOST_NODES": "node0,node2"}
         with mock.patch.dict("os.environ", said):
             self.assertEqual({"generation": 2, "lost_nodes": ["node0", "node2"]},
                              plan_telling.generation())
-        with mock.patch.dict("os.environ", {"OPTILE_GENERATION": "1", "OPTILE_LOST_NODES": ""}):
+        said = {"OPTILE_CLUSTER_GENERATION": "1", "OPTILE_CLUSTER_LOST_NODES": ""}
+        with mock.patch.dict("os.environ", said):
             self.assertEqual({"generation": 1, "lost_nodes": []}, plan_telling.generation())
+        with mock.patch.dict("os.environ", {"OPTILE_CLUSTER_GENERATION": "0"}):
+            self.assertEqual({}, plan_telling.generation())
         self.assertEqual({}, plan_telling.generation())
 
     def test_has_weights_of_each_rank(self):

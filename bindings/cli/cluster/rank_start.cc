@@ -56,16 +56,13 @@ ChildEnd run_rank(const Options& options, const RankPlace& place, bool ends_with
   variables["OPTILE_CLUSTER_JOB"] = job_name(options.launch, options.command);
   // By which rank 0 owns the job, for what changes its plan; "" in the place of an outer launch's.
   variables["OPTILE_CLUSTER_CLAIM"] = place.claim;
+  // 0: of a fixed number of nodes.
   variables["OPTILE_CLUSTER_GENERATION"] = std::to_string(place.generation);
+  variables["OPTILE_CLUSTER_LOST_NODES"] = place.lost_nodes;
   // Beside whose life it keeps a training's state.
   variables["OPTILE_LAUNCH"] = std::to_string(getpid());
   // A machine may be lost, with what it alone keeps.
   if (options.launch.least_nodes > 0) variables["OPTILE_ELASTIC"] = "1";
-  // For what optile.distributed says, and `optile cluster top` shows.
-  if (place.generation > 0) {
-    variables["OPTILE_GENERATION"] = std::to_string(place.generation);
-    variables["OPTILE_LOST_NODES"] = place.lost_nodes;
-  }
   return run_program(command, Changes{{}, variables, ends_with_us});
 }
 

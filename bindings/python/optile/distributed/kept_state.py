@@ -73,7 +73,7 @@ def _bytes(state: Any) -> int:
 
 def was_started_before() -> bool:
     """Whether this launch, or its torchrun, has started these ranks before, and has lost some."""
-    generation = os.environ.get("OPTILE_GENERATION", "")
+    generation = os.environ.get("OPTILE_CLUSTER_GENERATION", "")
     restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
     return any(one.isdecimal() and int(one) > first
                for one, first in ((generation, 1), (restarts, 0)))  # fmt: skip

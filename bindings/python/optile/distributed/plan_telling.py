@@ -48,10 +48,10 @@ def job_name() -> str:
 def generation() -> Dict[str, Any]:
     """Of a job that outlives its nodes, as `optile launch --nodes MIN:MAX` says it; an older daemon
     takes nothing of it."""
-    number = os.environ.get("OPTILE_GENERATION", "")
-    if not number.isdecimal():
+    number = os.environ.get("OPTILE_CLUSTER_GENERATION", "")
+    if not number.isdecimal() or int(number) == 0:
         return {}
-    lost = os.environ.get("OPTILE_LOST_NODES", "")
+    lost = os.environ.get("OPTILE_CLUSTER_LOST_NODES", "")
     return {"generation": int(number), "lost_nodes": lost.split(",") if lost else []}
 
 
