@@ -5,7 +5,7 @@
 // the other search is for.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <vector>
 
 #include "tuner/plan/op_samples.h"
@@ -20,30 +20,9 @@ int hill_climb_interval(int interval, int cores);
 std::vector<perfmodel::Configuration> hill_climb_grid(
     const std::vector<perfmodel::Configuration>& admitted, int cores, int interval);
 
-class HillClimb final : public Search {
- public:
-  HillClimb(const OpSamples& samples, const std::vector<perfmodel::Configuration>& grid,
-            perfmodel::Configuration own);
-
-  void review() override;
-  std::vector<Wish> wishes() const override;
-  bool tolerates(perfmodel::Configuration at, double slack_ns) const override;
-  perfmodel::Configuration best() const override;
-  Rule rule() const override;
-
- private:
-  // One binding's climb.
-  struct Climb {
-    std::vector<perfmodel::Configuration> grid;
-    std::size_t next = 0;  // index of the case to look at
-    bool stopped = false;
-    perfmodel::Configuration best;
-    double best_ns = 0;  // 0 = nothing sampled yet
-  };
-
-  const OpSamples& samples_;
-  perfmodel::Configuration own_;
-  std::map<perfmodel::Binding, Climb> climbs_;
-};
+// Keeps a reference to the samples.
+std::unique_ptr<Search> make_hill_climb(const OpSamples& samples,
+                                        const std::vector<perfmodel::Configuration>& grid,
+                                        perfmodel::Configuration own);
 
 }  // namespace optile::tuner

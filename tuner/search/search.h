@@ -1,4 +1,4 @@
-// The search for the best case of one op place. Two siblings: HillClimb (the paper's) and
+// The search for the best case of one op place. Two siblings: the hill climb (the paper's) and
 // StatisticalSearch. The session owns one per op place; the samples arrive in the OpSamples that a
 // search reads; review() is called once after every page of scheduled steps, nothing else changes a
 // search. Pure, one thread.

@@ -44,8 +44,7 @@ std::unique_ptr<Search> Exploration::make_search(const Site& site) const {
         admitted.begin(), admitted.end(),
         [](const Configuration& one) { return one.binding == perfmodel::Binding::kNone; });
     if (unbound) admitted.push_back(own);
-    return std::make_unique<HillClimb>(site.samples,
-                                       hill_climb_grid(admitted, cores, options.interval), own);
+    return make_hill_climb(site.samples, hill_climb_grid(admitted, cores, options.interval), own);
   }
   StatisticalOptions search;
   search.own = own;

@@ -22,7 +22,7 @@ std::vector<Configuration> knights_landing() {
 }
 
 // Runs what the climb wishes until it wishes nothing; returns the cases that counted.
-std::vector<Configuration> climb_through(HillClimb& climb, OpSamples& samples,
+std::vector<Configuration> climb_through(Search& climb, OpSamples& samples,
                                          const std::function<double(Configuration)>& ns) {
   std::vector<Configuration> run;
   for (int round = 0; round < 200; ++round) {
@@ -65,33 +65,36 @@ TEST(HillClimbGrid, ClampsLastWidthToAllCores) {
 
 TEST(HillClimb, StopsWhenTimeRises) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(8), 8, 0), {8, Binding::kNone});
-  const auto run = climb_through(climb, samples, [](Configuration at) {
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(8), 8, 0), {8, Binding::kNone});
+  const auto run = climb_through(*climb, samples, [](Configuration at) {
     return 1e6 * (10.0 / at.width + at.width);  // least at 3
   });
   EXPECT_EQ(run.back(), (Configuration{4, Binding::kNone}));
   EXPECT_EQ(run.size(), 4u);
-  EXPECT_EQ(climb.best(), (Configuration{3, Binding::kNone}));
-  EXPECT_EQ(climb.rule(), Rule::kHillClimb);
+  EXPECT_EQ(climb->best(), (Configuration{3, Binding::kNone}));
+  EXPECT_EQ(climb->rule(), Rule::kHillClimb);
 }
 
 TEST(HillClimb, PicksWidestWhenTimeNeverRises) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [](Configuration at) { return 8e6 / at.width; });
-  EXPECT_EQ(climb.best(), (Configuration{4, Binding::kNone}));
-  EXPECT_EQ(climb.rule(), Rule::kDefaultWidth);
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
+  climb_through(*climb, samples, [](Configuration at) { return 8e6 / at.width; });
+  EXPECT_EQ(climb->best(), (Configuration{4, Binding::kNone}));
+  EXPECT_EQ(climb->rule(), Rule::kDefaultWidth);
 }
 
 TEST(HillClimb, ClimbsBothBindingsAndPicksFasterPeak) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(knights_landing(), 68, 4), {68, Binding::kNone});
-  const auto run = climb_through(climb, samples, [](Configuration at) {
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(knights_landing(), 68, 4), {68, Binding::kNone});
+  const auto run = climb_through(*climb, samples, [](Configuration at) {
     const double least = at.binding == Binding::kSpread ? 24 : 48;
     const double base = at.binding == Binding::kSpread ? 2e6 : 1.5e6;
     return base + 1e4 * std::abs(at.width - least);
   });
-  EXPECT_EQ(climb.best(), (Configuration{48, Binding::kCompact}));
+  EXPECT_EQ(climb->best(), (Configuration{48, Binding::kCompact}));
   EXPECT_LE(run.size(), 26u);
   EXPECT_FALSE(std::any_of(run.begin(), run.end(), [](const Configuration& at) {
     return at.binding == Binding::kSpread && at.width > 28;
@@ -101,26 +104,29 @@ TEST(HillClimb, ClimbsBothBindingsAndPicksFasterPeak) {
 TEST(HillClimb, RequestsNewWidthTwiceToDiscardFirstRun) {
   OpSamples samples;
   const Configuration one{1, Binding::kNone};
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
-  EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 2}}));
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
+  EXPECT_EQ(climb->wishes(), (std::vector<Wish>{{one, 2}}));
   samples.touched[one] = Nanoseconds(5);
-  EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 1}}));
+  EXPECT_EQ(climb->wishes(), (std::vector<Wish>{{one, 1}}));
 }
 
 TEST(HillClimb, RejectsOtherWidthsAfterStopping) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [](Configuration at) { return 1e6 * at.width; });
-  EXPECT_EQ(climb.best().width, 1);
-  EXPECT_FALSE(climb.tolerates({3, Binding::kNone}, 1e9));
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
+  climb_through(*climb, samples, [](Configuration at) { return 1e6 * at.width; });
+  EXPECT_EQ(climb->best().width, 1);
+  EXPECT_FALSE(climb->tolerates({3, Binding::kNone}, 1e9));
 }
 
 TEST(HillClimb, SkipsUnavailableConfiguration) {
   OpSamples samples;
   samples.asked[{1, Binding::kNone}] = kAskedInVain;
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(3), 3, 0), {3, Binding::kNone});
-  ASSERT_EQ(climb.wishes().size(), 1u);
-  EXPECT_EQ(climb.wishes()[0].at.width, 2);
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(3), 3, 0), {3, Binding::kNone});
+  ASSERT_EQ(climb->wishes().size(), 1u);
+  EXPECT_EQ(climb->wishes()[0].at.width, 2);
 }
 
 // One sweep on a busy machine whose quiet times are 223, 124, 93 and 68: the climb believes the
@@ -129,10 +135,11 @@ TEST(HillClimb, OneNoisySampleStopsFarFromOptimum) {
   const double loaded[] = {250, 215, 307, 252};
   const double quiet[] = {223, 124, 93, 68};
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [&](Configuration at) { return 1e6 * loaded[at.width - 1]; });
-  EXPECT_EQ(climb.best().width, 2);
-  EXPECT_GT(quiet[climb.best().width - 1] / quiet[3], 1.8);
+  const auto climb =
+      make_hill_climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
+  climb_through(*climb, samples, [&](Configuration at) { return 1e6 * loaded[at.width - 1]; });
+  EXPECT_EQ(climb->best().width, 2);
+  EXPECT_GT(quiet[climb->best().width - 1] / quiet[3], 1.8);
 }
 
 }  // namespace

@@ -9,11 +9,18 @@ namespace {
 // Steps of a program whose plan and default widths take that long, until the guard has decided or
 // `most` plan steps have passed.
 struct Drive {
-  RegressionDetector& guard;
+  RegressionDetector guard;
   double plan = 1.0;
   double own = 2.0;
   int plan_steps = 0;
   double all_seconds = 0;
+
+  // A guard of a plan that is to take `predicted` where default widths took `before`; 0: unknown.
+  static Drive of_plan(double predicted, double before, double plan, double own) {
+    Drive drive{{}, plan, own};
+    drive.guard.begin(predicted, before, 1);
+    return drive;
+  }
 
   void run(int most) {
     for (int i = 0; i < most && !guard.loss().has_value(); ++i) {
@@ -33,43 +40,35 @@ struct Drive {
 
 TEST(RegressionDetector, LimitsControlTimeAtAnySpeedup) {
   for (const double own : {1.02, 2.0, 20.0}) {
-    RegressionDetector guard;
-    guard.begin(1.0, own, 1);
-    Drive drive{guard, 1.0, own};
+    Drive drive = Drive::of_plan(1.0, own, 1.0, own);
     drive.run(20000);
-    EXPECT_FALSE(guard.loss().has_value());
-    EXPECT_GT(guard.cost().controls, 0u) << own;
-    EXPECT_LE(guard.cost().seconds, kControlShare * drive.all_seconds + own) << own;
+    EXPECT_FALSE(drive.guard.loss().has_value());
+    EXPECT_GT(drive.guard.cost().controls, 0u) << own;
+    EXPECT_LE(drive.guard.cost().seconds, kControlShare * drive.all_seconds + own) << own;
   }
 }
 
 TEST(RegressionDetector, RunsNoControlInShortRunOfGoodPlan) {
-  RegressionDetector guard;
-  guard.begin(1.0, 2.0, 1);
-  Drive drive{guard, 1.0, 2.0};
+  Drive drive = Drive::of_plan(1.0, 2.0, 1.0, 2.0);
   drive.run(300);
-  EXPECT_EQ(guard.cost().controls, 0u);
+  EXPECT_EQ(drive.guard.cost().controls, 0u);
 }
 
 TEST(RegressionDetector, ComparesUnknownPlanAtOnce) {
-  RegressionDetector guard;
-  guard.begin(0, 0, 1);
-  Drive drive{guard, 1.0, 1.5};
+  Drive drive = Drive::of_plan(0, 0, 1.0, 1.5);
   drive.run(4);
-  EXPECT_EQ(guard.cost().controls, 2u);
-  EXPECT_TRUE(guard.verified());
-  EXPECT_FALSE(guard.loss().has_value());
+  EXPECT_EQ(drive.guard.cost().controls, 2u);
+  EXPECT_TRUE(drive.guard.verified());
+  EXPECT_FALSE(drive.guard.loss().has_value());
 }
 
 TEST(RegressionDetector, RejectsPlanFarFromPredictionWithinThreeSteps) {
-  RegressionDetector guard;
-  guard.begin(1.0, 1.1, 1);
-  Drive drive{guard, 4.0, 1.1};
+  Drive drive = Drive::of_plan(1.0, 1.1, 4.0, 1.1);
   drive.run(50);
-  EXPECT_TRUE(guard.loss().has_value());
+  EXPECT_TRUE(drive.guard.loss().has_value());
   EXPECT_LE(drive.plan_steps, 3);
-  EXPECT_NEAR(guard.loss()->seconds, 2.9, 1e-9);
-  EXPECT_NE(guard.loss()->reason.find("slower than the program's default widths"),
+  EXPECT_NEAR(drive.guard.loss()->seconds, 2.9, 1e-9);
+  EXPECT_NE(drive.guard.loss()->reason.find("slower than the program's default widths"),
             std::string::npos);
 }
 
@@ -88,32 +87,26 @@ TEST(RegressionDetector, KeepsPlanWhenControlRanInQuietMoment) {
 }
 
 TEST(RegressionDetector, KeepsPlanWhenMachineSlowsBothAlike) {
-  RegressionDetector guard;
-  guard.begin(1.0, 1.2, 1);
-  Drive drive{guard, 3.0, 3.6};
+  Drive drive = Drive::of_plan(1.0, 1.2, 3.0, 3.6);
   drive.run(50);
-  EXPECT_FALSE(guard.loss().has_value());
-  EXPECT_TRUE(guard.verified());
+  EXPECT_FALSE(drive.guard.loss().has_value());
+  EXPECT_TRUE(drive.guard.verified());
 }
 
 TEST(RegressionDetector, RejectsPlanWithSmallLossByComparison) {
-  RegressionDetector guard;
-  guard.begin(0, 0, 1);
-  Drive drive{guard, 1.08, 1.0};
+  Drive drive = Drive::of_plan(0, 0, 1.08, 1.0);
   drive.run(50);
-  EXPECT_TRUE(guard.loss().has_value());
+  EXPECT_TRUE(drive.guard.loss().has_value());
 }
 
 TEST(RegressionDetector, RejectsPlanAfterLastingSlowdown) {
-  RegressionDetector guard;
-  guard.begin(1.0, 1.5, 1);
-  Drive drive{guard, 1.0, 1.5};
+  Drive drive = Drive::of_plan(1.0, 1.5, 1.0, 1.5);
   drive.run(100);
-  ASSERT_EQ(guard.cost().controls, 0u);
+  ASSERT_EQ(drive.guard.cost().controls, 0u);
   drive.plan = 2.0;  // a neighbour came: now the program's default widths are better
   drive.run(40);
-  EXPECT_TRUE(guard.loss().has_value());
-  EXPECT_GT(guard.level(), 1.9);
+  EXPECT_TRUE(drive.guard.loss().has_value());
+  EXPECT_GT(drive.guard.level(), 1.9);
 }
 
 TEST(RegressionDetector, IgnoresSingleSlowSteps) {
@@ -127,24 +120,21 @@ TEST(RegressionDetector, IgnoresSingleSlowSteps) {
 }
 
 TEST(RegressionDetector, RunsControlsWhenSurroundingsChange) {
-  RegressionDetector guard;
-  guard.begin(1.0, 1.5, 1);
-  Drive drive{guard, 1.0, 1.5};
+  Drive drive = Drive::of_plan(1.0, 1.5, 1.0, 1.5);
   drive.run(20);
-  guard.on_surroundings_changed();
+  drive.guard.on_surroundings_changed();
   drive.run(1);
-  EXPECT_EQ(guard.cost().controls, 2u);
+  EXPECT_EQ(drive.guard.cost().controls, 2u);
 }
 
 TEST(RegressionDetector, WatchTracksLevelWithoutControls) {
-  RegressionDetector guard;
-  guard.watch();
-  Drive drive{guard, 1.0, 1.0};
+  Drive drive{{}, 1.0, 1.0};
+  drive.guard.watch();
   drive.run(100);
   drive.plan = 1.4;
   drive.run(100);
-  EXPECT_EQ(guard.cost().controls, 0u);
-  EXPECT_NEAR(guard.level(), 1.4, 0.01);
+  EXPECT_EQ(drive.guard.cost().controls, 0u);
+  EXPECT_NEAR(drive.guard.level(), 1.4, 0.01);
 }
 
 TEST(RegressionDetector, RepeatsPageWhoseStepsWereLost) {
