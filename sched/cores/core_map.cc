@@ -65,7 +65,6 @@ base::Result<CoreMap> make_core_map(const Machine& machine) {
       fewest_threads = fewest_threads == 0 ? threads : std::min(fewest_threads, threads);
       map.tile_of.push_back(static_cast<int>(map.tiles.size()));
       map.speed.push_back(machine.cores[at(core)].speed);
-      map.machine_core.push_back(core);
       ++map.cores;
       ++here.cores;
     }

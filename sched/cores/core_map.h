@@ -30,7 +30,6 @@ struct CoreMap {
   // By slot: the cores of its tile as CoreSet::each_group() wants them.
   std::vector<std::uint64_t> tile_bits;
   std::vector<double> speed;        // by slot, 1 = the fastest kind
-  std::vector<int> machine_core;    // by slot: index into Machine::cores
   std::vector<int> node_cores;      // by node
   std::vector<CoreSet> node_tiles;  // by node: its tiles, as bits
   int smallest_tile = 1;            // cores of it

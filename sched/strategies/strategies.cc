@@ -17,8 +17,8 @@ std::unique_ptr<StepStrategy> make_fixed_strategy(const std::string& name,
   if (name == "recommendation") {
     return std::make_unique<UniformStrategy>(outline, recommended_setting(*outline.map));
   }
-  if (name == "s1") return std::make_unique<SerialStrategy>(outline, kOwn);
-  if (name == "s12") return std::make_unique<SerialStrategy>(outline, kShared);
+  if (name == "s1") return make_serial_strategy(outline, kOwn);
+  if (name == "s12") return make_serial_strategy(outline, kShared);
   const auto packing = [&](WidthRule plan, bool fill) {
     return std::make_unique<PackingStrategy>(outline, PackingOptions{plan, fill});
   };
