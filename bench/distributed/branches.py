@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
 from inception_v3 import Branches, InceptionV3, Unit, chain, pooled  # noqa: E402
-from timed_rank import ddp_step, print_medians  # noqa: E402
+from timed_rank import ddp_step, print_medians, rank_options  # noqa: E402
 
 CLASSES = 10
 
@@ -51,15 +51,7 @@ def main() -> None:
     parser.add_argument("--by", choices=("alone", "ddp", "placement"), required=True)
     parser.add_argument("--model", choices=("blocks", "inception_v3"), default="blocks")
     # A placement has found by then whether one rank alone is faster.
-    parser.add_argument("--steps", type=int, default=70)
-    parser.add_argument("--timed", type=int, default=20, help="the last ones")
-    parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--channels", type=int, default=128)
-    parser.add_argument("--size", type=int, default=16)
-    parser.add_argument("--batch", type=int, default=16)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
+    options = rank_options(parser, steps=70, timed=20, blocks=4, channels=128, size=16, batch=16)
     model = model_of(options)
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))

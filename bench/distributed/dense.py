@@ -16,20 +16,13 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from timed_rank import ddp_step, print_medians  # noqa: E402
+from timed_rank import ddp_step, print_medians, rank_options  # noqa: E402
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("ddp", "optile"), required=True)
-    parser.add_argument("--steps", type=int, default=80)
-    parser.add_argument("--timed", type=int, default=40, help="the last ones")
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--batch", type=int, default=128)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
+    options = rank_options(parser, steps=80, timed=40, layers=12, width=512, batch=128)
     ranks = int(os.environ["WORLD_SIZE"])
     layers = []
     for _ in range(options.layers):

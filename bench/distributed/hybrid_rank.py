@@ -16,7 +16,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from timed_rank import ddp_step, print_medians  # noqa: E402
+from timed_rank import ddp_step, print_medians, rank_options  # noqa: E402
 
 LOSS = nn.functional.mse_loss
 
@@ -24,16 +24,10 @@ LOSS = nn.functional.mse_loss
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("ddp", "pipeline", "hybrid", "auto"), required=True)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--timed", type=int, default=20, help="the last ones")
-    parser.add_argument("--model-ranks", type=int, default=2)
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = rank_options(
+        parser, steps=40, timed=20, model_ranks=2, layers=12, width=512, batch=256, threads=1
+    )  # fmt: skip
     torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
     ranks = int(os.environ["WORLD_SIZE"])
     layers = [
         nn.Sequential(nn.Linear(options.width, options.width), nn.ReLU())

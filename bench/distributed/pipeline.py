@@ -15,7 +15,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from timed_rank import print_medians  # noqa: E402
+from timed_rank import print_medians, rank_options  # noqa: E402
 
 
 def main() -> None:
@@ -23,14 +23,7 @@ def main() -> None:
     parser.add_argument("--boundaries", type=int, nargs="*", help="the first layer of each stage")
     parser.add_argument("--micro-batches", type=int)
     parser.add_argument("--schedule", default="1f1b")
-    parser.add_argument("--steps", type=int, default=80)
-    parser.add_argument("--timed", type=int, default=40, help="the last ones")
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--batch", type=int, default=512)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
+    options = rank_options(parser, steps=80, timed=40, layers=12, width=512, batch=512)
     layers = [
         nn.Sequential(nn.Linear(options.width, options.width), nn.ReLU())
         for _ in range(options.layers)

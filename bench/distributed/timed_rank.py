@@ -4,6 +4,7 @@ telling the medians of the later steps. Needs PyTorch.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -15,6 +16,21 @@ import torch.distributed as dist
 from torch import nn
 
 Step = Callable[[], torch.Tensor]
+
+
+def rank_options(
+    parser: argparse.ArgumentParser, steps: int, timed: int, **numbers: int
+) -> argparse.Namespace:
+    """What a rank is told; `numbers` are further options with their defaults. It has one thread,
+    and the same random numbers as every other."""
+    parser.add_argument("--steps", type=int, default=steps)
+    parser.add_argument("--timed", type=int, default=timed, help="the last ones")
+    for name, default in numbers.items():
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    return options
 
 
 def ddp_step(

@@ -20,7 +20,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import optile.distributed as od  # noqa: E402
-from timed_rank import ddp_step, print_medians  # noqa: E402
+from timed_rank import ddp_step, print_medians, rank_options  # noqa: E402
 
 BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))  # channels, and how many convolutions
 HALVINGS = len(BLOCKS)
@@ -63,13 +63,7 @@ def chosen_splits(by: str, model: nn.Sequential, ranks: int) -> Dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--by", choices=("ddp", "found", *CHOSEN), required=True)
-    parser.add_argument("--steps", type=int, default=9)
-    parser.add_argument("--timed", type=int, default=6, help="the last ones")
-    parser.add_argument("--size", type=int, default=32)
-    parser.add_argument("--batch", type=int, default=8)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
+    options = rank_options(parser, steps=9, timed=6, size=32, batch=8)
     model = vgg16(options.size)
     x = torch.randn(options.batch, 3, options.size, options.size)
     y = torch.randint(0, CLASSES, (options.batch,))

@@ -122,17 +122,16 @@ class FaultyDisk(StoreFault):
 
     def test_keeps_results_in_memory_when_full_at_start(self):  # fault: F8
         """Not even the empty store fits."""
-        self.start("size=8k")
-        self.train(SHORT)
-        self.assert_told("in_memory")
-        self.mount_again("size=1m")
-        self.assert_caught_up(self.copy_of_store)
+        self.assert_catches_up(from_start="size=8k", mounted_again="size=1m")
 
     def test_keeps_results_in_memory_when_read_only(self):  # fault: F9
-        self.start("size=1m,ro")
+        self.assert_catches_up(from_start="size=1m,ro", mounted_again="size=1m,rw")
+
+    def assert_catches_up(self, from_start, mounted_again):
+        self.start(from_start)
         self.train(SHORT)
         self.assert_told("in_memory")
-        self.mount_again("size=1m,rw")
+        self.mount_again(mounted_again)
         self.assert_caught_up(self.copy_of_store)
 
 
