@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/control_group.h"
+#include "base/control_group_folders.h"
 #include "base/text_file.h"
 
 namespace optile::daemon {

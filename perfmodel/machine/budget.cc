@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/control_group.h"
+#include "base/control_group_folders.h"
 #include "base/text_file.h"
 
 namespace optile::perfmodel {

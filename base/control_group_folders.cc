@@ -1,4 +1,4 @@
-#include "base/control_group.h"
+#include "base/control_group_folders.h"
 
 #include <sstream>
 
