@@ -465,19 +465,6 @@ std::vector<CoreGrant> assign_cores(const Machine& machine, const std::vector<in
   return assignment.grants();
 }
 
-int broken_tiles(const Machine& machine, const std::vector<int>& usable,
-                 const std::vector<int>& cores) {
-  std::vector<int> size(machine.tiles.size(), 0);
-  std::vector<int> mine(machine.tiles.size(), 0);
-  for (int core : usable) ++size[at(machine.cores[at(core)].tile)];
-  for (int core : cores) ++mine[at(machine.cores[at(core)].tile)];
-  int broken = 0;
-  for (std::size_t t = 0; t < size.size(); ++t) {
-    if (mine[t] > 0 && mine[t] < size[t]) ++broken;
-  }
-  return broken;
-}
-
 std::vector<TurnGrant> assign_turns(const std::vector<TurnCore>& cores,
                                     const std::vector<TurnWish>& wishes) {
   if (cores.empty()) return {};

@@ -44,10 +44,6 @@ std::vector<CoreGrant> assign_cores(const perfmodel::Machine& machine,
                                     const std::vector<int>& usable,
                                     const std::vector<CoreWish>& wishes);
 
-// Tiles of which these cores are a part and not all that is usable.
-int broken_tiles(const perfmodel::Machine& machine, const std::vector<int>& usable,
-                 const std::vector<int>& cores);
-
 struct TurnWish {
   ClientId id = 0;
   double weight = 1.0;

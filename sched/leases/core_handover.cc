@@ -50,7 +50,7 @@ std::vector<ClientId> CoreHandover::mark_late(LeaseRecords& records, uint64_t ti
   std::vector<ClientId> fresh;
   for (auto& [id, record] : records) {
     const auto since = ownership_.owes_since(id);
-    if (!since || record.late || record.revoked || tick - *since <= confirm_ticks_) continue;
+    if (!since || record.late || tick - *since <= confirm_ticks_) continue;
     record.late = true;
     if (!record.detached) record.target = ownership_.granted(id);
     ++counters_.late;
@@ -66,9 +66,8 @@ std::vector<LeaseChange> CoreHandover::send_due(LeaseRecords& records, const std
     for (auto& [id, record] : records) {
       if (ownership_.unconfirmed(id) >= kMostUnconfirmed) continue;
       const Lease& before = ownership_.granted(id);
-      // These two have to hear of it even where nothing changes.
-      const bool announce = (record.revoked && ownership_.unconfirmed(id) == 0) ||
-                            (record.detached && !record.dismissed);
+      // It has to hear of it even where nothing changes.
+      const bool announce = record.detached && !record.dismissed;
       if (!announce && is_same_lease(before, record.target)) continue;
       Lease next = next_lease(id, record);
       if (is_same_lease(before, next) && !announce) continue;
@@ -77,11 +76,6 @@ std::vector<LeaseChange> CoreHandover::send_due(LeaseRecords& records, const std
     }
   }
   return changes.empty() ? break_deadlock(records, cause, tick) : changes;
-}
-
-void CoreHandover::take_back(ClientId id) {
-  ownership_.take_back(id);
-  ++counters_.revoked;
 }
 
 // As much of the target as nobody else may be using. A client that could have none of it keeps one

@@ -2,8 +2,8 @@
 // changes are open, and who does not answer. Owned by the lease table; one thread.
 //
 // A core is never with two clients, not even for a moment: a lease grows only by cores that nobody
-// may be using, that is, whose former user confirmed a lease without them, left, or was revoked.
-// Leases taken in turns add up to one core at most by the same rule.
+// may be using, that is, whose former user confirmed a lease without them or left. Leases taken in
+// turns add up to one core at most by the same rule.
 #pragma once
 
 #include <cstddef>
@@ -47,9 +47,6 @@ class CoreHandover {
   std::vector<ClientId> mark_late(LeaseRecords& records, uint64_t tick);
   // What to send of the targets now, those that only give up first. `cause`: of the plan in force.
   std::vector<LeaseChange> send_due(LeaseRecords& records, const std::string& cause, uint64_t tick);
-
-  // All that it may be using, without its word.
-  void take_back(ClientId id);
 
   CoreOwnership& ownership() { return ownership_; }
   const CoreOwnership& ownership() const { return ownership_; }

@@ -25,7 +25,10 @@ void CoreOwnership::add(ClientId id) {
 }
 
 void CoreOwnership::remove(ClientId id) {
-  take_back(id);
+  Account& account = accounts_.at(id);
+  account.confirmed = {};
+  account.sent.clear();
+  count(id);
   accounts_.erase(id);
 }
 
@@ -68,13 +71,6 @@ bool CoreOwnership::confirm(ClientId id, uint64_t sequence) {
   account.sent.erase(account.sent.begin(), found + 1);
   count(id);
   return true;
-}
-
-void CoreOwnership::take_back(ClientId id) {
-  Account& account = accounts_.at(id);
-  account.confirmed = {};
-  account.sent.clear();
-  count(id);
 }
 
 const Lease& CoreOwnership::granted(ClientId id) const {

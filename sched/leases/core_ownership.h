@@ -30,8 +30,6 @@ class CoreOwnership {
   uint64_t send(ClientId id, Lease lease, uint64_t tick);
   // The client uses this lease and nothing beyond it. False: no such lease is open.
   bool confirm(ClientId id, uint64_t sequence);
-  // Forgets what it may be using without its word: for clients that cannot run.
-  void take_back(ClientId id);
 
   const Lease& granted(ClientId id) const;                // the last that was sent
   std::map<int, double> held(ClientId id) const;          // what it may be using: core and fraction

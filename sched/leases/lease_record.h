@@ -26,7 +26,6 @@ struct LeaseRecord {
   bool detached = false;
   bool dismissed = false;  // detached and told so
   bool late = false;
-  bool revoked = false;
   double gain = 0;
   std::string reason;
 };

@@ -39,7 +39,7 @@ PlanClient plan_client(const LeaseRecord& record, const CoreOwnership& ownership
   made.pin = record.pin;
   made.bound = record.bound;
   const bool paused = record.paused && !record.target.empty();
-  made.fixed = record.late || record.revoked || record.detached || (paused && record.pin.empty());
+  made.fixed = record.late || record.detached || (paused && record.pin.empty());
   if (!made.fixed) return made;
   made.occupied = ownership.held(record.demand.id);
   for (int core : record.target.cores) {
@@ -116,7 +116,6 @@ LeaseView view_of(ClientId id, const LeaseRecord& record, const Lease& granted) 
   view.pinned = !record.pin.empty();
   view.bound = !record.bound.empty();
   view.late = record.late;
-  view.revoked = record.revoked;
   if (record.demand.idle) view.lends = record.home;
   view.reason = record.reason;
   return view;
@@ -240,28 +239,13 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
   }
   LeaseRecord& record = found->second;
   if (record.dismissed && ownership.unconfirmed(id) == 0) return leave(id);
-  if ((record.late || record.revoked) && ownership.unconfirmed(id) == 0) {
+  if (record.late && ownership.unconfirmed(id) == 0) {
     record.late = false;
-    record.revoked = false;
     request_replan(client_name(id) + " answers again");
   }
   if (record.paused && ownership.held(id).size() < held_before) {
     request_replan(client_name(id) + " has given up cores");
   }
-  return {};
-}
-
-Status LeaseTable::revoke(ClientId id) {
-  const auto found = clients_.find(id);
-  if (found == clients_.end()) return find(id).status();
-  LeaseRecord& record = found->second;
-  if (record.detached) return leave(id);
-  record.revoked = true;
-  record.late = false;
-  record.target = {};
-  record.home.clear();
-  handover_.take_back(id);
-  request_replan(client_name(id) + " was revoked");
   return {};
 }
 

@@ -70,10 +70,6 @@ class LeaseTable {
   base::Status update(ClientId id, LeaseUpdate update);
   base::Status apply(const LeaseCommand& command);       // see there
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
-  // Takes everything from a client without its word. Only for one that cannot run (stopped) and
-  // has to ask before it uses a core again; what was sent to it before is void and must not reach
-  // it. It is planned for again once it confirms the empty lease that the next decide() sends.
-  base::Status revoke(ClientId id);
   // Whether that is another one. `left_to_others`: LeaseResources's.
   bool set_budget(perfmodel::Budget budget, int left_to_others = 0);
 

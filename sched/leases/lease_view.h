@@ -25,7 +25,6 @@ struct LeaseView {
   bool pinned = false;
   bool bound = false;      // by whoever started it
   bool late = false;       // did not confirm in time; its cores stay counted
-  bool revoked = false;    // its cores were taken without its word
   std::vector<int> lends;  // cores that go back to it when it wakes
   std::string reason;      // of the last change
 };
@@ -37,7 +36,6 @@ struct LeaseCounters {
   uint64_t changes = 0;
   uint64_t cores_granted = 0;  // that a client did not have in the lease before
   uint64_t late = 0;
-  uint64_t revoked = 0;
   uint64_t emptied = 0;  // leases taken whole for a moment, because clients waited for each other
   uint64_t operations = 0;
 };

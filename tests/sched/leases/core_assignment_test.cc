@@ -7,12 +7,14 @@
 #include <numeric>
 #include <set>
 
+#include "base/at.h"
 #include "tests/sched/leases/curves.h"
 #include "tests/sched/simulation/machines.h"
 
 namespace optile::sched {
 namespace {
 
+using base::at;
 using curves::integer;
 using curves::Random;
 using machines::machine;
@@ -38,6 +40,20 @@ std::vector<CoreWish> holding(const std::vector<CoreGrant>& grants) {
 
 bool within(const CoreList& some, const CoreList& all) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+// Tiles of which these cores are a part and not all that is usable.
+int broken_tiles(const Machine& machine, const std::vector<int>& usable,
+                 const std::vector<int>& cores) {
+  std::vector<int> size(machine.tiles.size(), 0);
+  std::vector<int> mine(machine.tiles.size(), 0);
+  for (int core : usable) ++size[at(machine.cores[at(core)].tile)];
+  for (int core : cores) ++mine[at(machine.cores[at(core)].tile)];
+  int broken = 0;
+  for (std::size_t t = 0; t < size.size(); ++t) {
+    if (mine[t] > 0 && mine[t] < size[t]) ++broken;
+  }
+  return broken;
 }
 
 // Random counts that fit together.

@@ -100,7 +100,6 @@ class Simulation {
     EXPECT_LE(table_.summary().held_cores, table_.resources().budget.cores + kRounding);
     for (const LeaseView& view : table_.view()) {
       EXPECT_FALSE(view.late) << view.id;
-      EXPECT_FALSE(view.revoked) << view.id;
       EXPECT_EQ(view.granted.cores, view.target.cores) << view.id;
       EXPECT_NEAR(view.granted.fraction, view.target.fraction, kRounding) << view.id;
       EXPECT_EQ(clients_.at(view.id).uses, view.granted) << view.id;
@@ -177,7 +176,7 @@ class Simulation {
   }
 
   void something_happens() {
-    const int what = integer(random_, 0, 19);
+    const int what = integer(random_, 0, 18);
     if (what < 7) return arrive();
     const ClientId id = any_client();
     if (id == 0) return;
@@ -210,8 +209,6 @@ class Simulation {
       case 17:
         return integer(random_, 0, 2) == 0 ? user_pauses(id)
                                            : (void)table_.apply(commands::resume(id)).ok();
-      case 18:
-        return revoke_late();
       default:
         return integer(random_, 0, 2) == 0 ? (void)table_.apply(commands::detach(id)).ok()
                                            : change_budget();
@@ -236,18 +233,6 @@ class Simulation {
     if (!table_.apply(commands::pause(id)).ok() || before->claim == 0 || before->pinned) return;
     const auto paused = table_.view(id);
     EXPECT_LE(static_cast<int>(paused->target.cores.size()), before->claim) << id;
-  }
-
-  void revoke_late() {
-    for (const LeaseView& view : table_.view()) {
-      const auto found = clients_.find(view.id);
-      if (!view.late || found == clients_.end() || !found->second.stopped) continue;
-      ASSERT_TRUE(table_.revoke(view.id).ok());
-      // What was on its way is void, and it has to ask before it uses a core again.
-      found->second.inbox.clear();
-      found->second.uses = {};
-      return;
-    }
   }
 
   void change_budget() {
@@ -299,7 +284,7 @@ class Simulation {
         ++one;
         continue;
       }
-      table_.confirm(one->id, one->sequence).ok();  // it may be gone or revoked by now
+      table_.confirm(one->id, one->sequence).ok();  // it may be gone by now
       one = confirmations_.erase(one);
     }
     const auto sent = table_.decide(tick_);
@@ -404,7 +389,6 @@ TEST_P(LeaseSimulation, LosesNoCoreAndGrantsNoneTwice) {
     simulation.end();
     sum.changes += simulation.counters().changes;
     sum.late += simulation.counters().late;
-    sum.revoked += simulation.counters().revoked;
     returns += simulation.returns();
     if (HasFailure()) return;
   }
@@ -414,7 +398,6 @@ TEST_P(LeaseSimulation, LosesNoCoreAndGrantsNoneTwice) {
   EXPECT_TRUE(machine.cores.size() <= 4 || returns > kSeedsOfBlock / 10) << returns;
   if (test::kSanitized) return;  // the rest is too rare for so few seeds
   EXPECT_GT(sum.late, 10u);
-  EXPECT_GT(sum.revoked, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

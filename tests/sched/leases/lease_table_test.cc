@@ -204,24 +204,6 @@ TEST_F(LeaseTableTest, LateClientLosesCoresNotYetGranted) {
   EXPECT_EQ(view(1).target, view(1).granted);
 }
 
-TEST_F(LeaseTableTest, RevokedClientHoldsNoCoreUntilItConfirms) {
-  arrive_both();
-  ASSERT_TRUE(table_->revoke(1).ok());
-  const auto sent = decide();
-  ASSERT_EQ(sent.size(), 2u);
-  EXPECT_EQ(sent[0].id, 1u);
-  EXPECT_TRUE(sent[0].lease.empty());
-  EXPECT_EQ(sent[1].lease.cores.size(), 4u);
-  confirm(sent[1]);
-  EXPECT_TRUE(view(1).revoked);
-  EXPECT_TRUE(table_->ownership().held(1).empty());
-  EXPECT_TRUE(decide().empty());
-  confirm(sent[0]);
-  settle();
-  EXPECT_FALSE(view(1).revoked);
-  EXPECT_EQ(cores(1).size(), 2u);
-}
-
 TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
   arrive_both();
   ASSERT_EQ(cores(1), (Cores{0, 1}));
@@ -439,7 +421,6 @@ TEST_F(LeaseTableTest, InvalidCallsFailWithoutEffect) {
   EXPECT_FALSE(table_->confirm(2, 1).ok());
   EXPECT_FALSE(table_->update(2, {.activity = Activity::kWaits}).ok());
   EXPECT_FALSE(table_->update(2, {.activity = Activity::kWorks}).ok());
-  EXPECT_FALSE(table_->revoke(2).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 4u);
 }
