@@ -67,44 +67,24 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
                 const Store::State& store) {
   const ClientHeader header = client.header.value_or(ClientHeader());
   const tuner::SessionView session = client.session.value_or(tuner::SessionView());
-  Json json = {
-      {field::kProgram, client.attach_request.program},
-      {field::kArguments, client.attach_request.arguments},
-      {field::kExecutable, client.attach_request.executable},
-      {field::kPid, client.attach_request.pid},
-      {field::kMode, mode_name(client.attach_request.mode)},
-      {field::kNumerics, numerics_name(client.attach_request)},
-      {field::kStrategy, strategy_name(client.attach_request.strategy)},
-      {field::kBaselineRun, client.attach_request.baseline},
-      {field::kWholeProgram, client.attach_request.whole_program},
-      {field::kPhase, client.session ? tuner::phase_name(session.phase) : "attaching"},
-      {field::kDecision, session.decision},
-      {field::kSteps, session.steps},
-      {field::kUnsampledSteps, session.unsampled_steps},
-      {field::kSamples, session.samples},
-      {field::kSampledSteps, session.sampled_steps},
-      {field::kPlanReplayed, session.plan_replayed},
-      {field::kDefaultWidth, session.default_width},
-      {field::kUniformWidth,
-       session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width)},
-      {field::kGuard, guard_json(session.guard)},
-      {field::kSharing, sharing_json(client)},
-      {field::kCoverage,
-       {{field::kObserved, session.observed_share}, {field::kSteered, session.steerable_share}}},
-      {field::kCounters, perfmodel::counter_tier_name(header.counter_tier)},
-      {field::kCounterReason, text_or_null(counter_reason(header))},
-      {field::kBlas, blas_name(header)},
-      {field::kBlasBeside, blas_beside(header)},
-      {field::kOpenmpRuntime, openmp_runtime_name(header.runtime)},
-      {field::kLaunchPlan, client.attach_request.launch_plan},
-      {field::kEventsDropped, client.counters.dropped},
-      {field::kStepSeconds,
-       {{field::kBaseline, nullptr}, {field::kTuned, nullptr}, {field::kPresent, nullptr}}},
-      {field::kBaselineKind, nullptr},
-      {field::kSpeedup, nullptr},
-      {field::kOverheadRatio, nullptr},
-      {field::kOps, Json::array()},
-  };
+  Json json = client_basics(client);
+  json[field::kUnsampledSteps] = session.unsampled_steps;
+  json[field::kDefaultWidth] = session.default_width;
+  json[field::kUniformWidth] =
+      session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width);
+  json[field::kGuard] = guard_json(session.guard);
+  json[field::kSharing] = sharing_json(client);
+  json[field::kCoverage] = {{field::kObserved, session.observed_share},
+                            {field::kSteered, session.steerable_share}};
+  json[field::kCounters] = perfmodel::counter_tier_name(header.counter_tier);
+  json[field::kCounterReason] = text_or_null(counter_reason(header));
+  json[field::kEventsDropped] = client.counters.dropped;
+  json[field::kStepSeconds] = {
+      {field::kBaseline, nullptr}, {field::kTuned, nullptr}, {field::kPresent, nullptr}};
+  for (const char* unknown : {field::kBaselineKind, field::kSpeedup, field::kOverheadRatio}) {
+    json[unknown] = nullptr;
+  }
+  json[field::kOps] = Json::array();
   const std::string wait = perfmodel::launch_option(client.attach_request.launch_plan, "wait");
   json[field::kWaitPolicy] = wait.empty() || wait == "keep" ? "default" : wait;
   json[field::kFactors] = no_factors();

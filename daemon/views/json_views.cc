@@ -86,6 +86,12 @@ double seconds_in_step(const ClientView& client, const tuner::OpView& op) {
   return seconds_of(totals->second.time) / static_cast<double>(totals->second.count) * op.per_step;
 }
 
+// Nothing yet where it has none.
+const tuner::SessionView& session_of(const ClientView& client) {
+  static const tuner::SessionView nothing_yet;
+  return client.session ? *client.session : nothing_yet;
+}
+
 }  // namespace
 
 std::string hex_key(uint64_t key) {
@@ -264,47 +270,52 @@ Json trials_json(const Trials& trials) {
   return {{field::kOps, trials.ops}, {field::kWidths, trials.widths}};
 }
 
-Json client_summary(const ClientView& client) {
-  Json json = {
-      {field::kId, client.id},
-      {field::kPid, client.attach_request.pid},
-      {field::kState, client_state(client)},
-      {field::kProgram, client.attach_request.program},
-      {field::kArguments, client.attach_request.arguments},
-      {field::kExecutable, client.attach_request.executable},
-      {field::kRunId, client.attach_request.run_id},
-      {field::kMode, mode_name(client.attach_request.mode)},
-      {field::kNumerics, numerics_name(client.attach_request)},
-      {field::kStrategy, strategy_name(client.attach_request.strategy)},
-      {field::kBaselineRun, client.attach_request.baseline},
-      {field::kWholeProgram, client.attach_request.whole_program},
-      {field::kLaunchPlan, client.attach_request.launch_plan},
-      {field::kPlanGeneration, client.generation},
-      {field::kEvents,
-       {{field::kRead, client.counters.read},
-        {field::kRejected, client.counters.rejected},
-        {field::kDropped, client.counters.dropped}}},
-      {field::kPhase, client.session ? tuner::phase_name(client.session->phase) : "attaching"},
-      {field::kSteps, client.session ? client.session->steps : 0},
-      {field::kSampledSteps, client.session ? client.session->sampled_steps : 0},
-      {field::kSamples, client.session ? client.session->samples : 0},
-      {field::kPlanReplayed, client.session && client.session->plan_replayed},
-      {field::kDecision, client.session ? client.session->decision : ""},
-      {field::kFallbacks, fallback_texts(client)},
+Json client_basics(const ClientView& client) {
+  const AttachRequest& request = client.attach_request;
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  const tuner::SessionView& session = session_of(client);
+  return {
+      {field::kPid, request.pid},
+      {field::kProgram, request.program},
+      {field::kArguments, request.arguments},
+      {field::kExecutable, request.executable},
+      {field::kMode, mode_name(request.mode)},
+      {field::kNumerics, numerics_name(request)},
+      {field::kStrategy, strategy_name(request.strategy)},
+      {field::kBaselineRun, request.baseline},
+      {field::kWholeProgram, request.whole_program},
+      {field::kLaunchPlan, request.launch_plan},
+      {field::kPhase, client.session ? tuner::phase_name(session.phase) : "attaching"},
+      {field::kSteps, session.steps},
+      {field::kSampledSteps, session.sampled_steps},
+      {field::kSamples, session.samples},
+      {field::kPlanReplayed, session.plan_replayed},
+      {field::kDecision, session.decision},
+      {field::kOpenmpRuntime, openmp_runtime_name(header.runtime)},
+      {field::kBlas, blas_name(header)},
+      {field::kBlasBeside, blas_beside(header)},
   };
+}
+
+Json client_summary(const ClientView& client) {
+  Json json = client_basics(client);
+  json[field::kId] = client.id;
+  json[field::kState] = client_state(client);
+  json[field::kRunId] = client.attach_request.run_id;
+  json[field::kPlanGeneration] = client.generation;
+  json[field::kEvents] = {{field::kRead, client.counters.read},
+                          {field::kRejected, client.counters.rejected},
+                          {field::kDropped, client.counters.dropped}};
+  json[field::kFallbacks] = fallback_texts(client);
   const ClientHeader header = client.header.value_or(ClientHeader());
   json[field::kDefaultWidth] =
       header.default_width == 0 ? Json(nullptr) : Json(header.default_width);
-  static const tuner::SessionView nothing_yet;
-  const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
+  const tuner::SessionView& session = session_of(client);
   json[field::kStepSeconds] = step_seconds_json(session);
   json[field::kStepsPerSecond] =
       client.steps_per_second ? Json(*client.steps_per_second) : Json(nullptr);
   json[field::kWidths] = widths_json(client, session);
   json[field::kTrials] = trials_json(client.trials);
-  json[field::kOpenmpRuntime] = openmp_runtime_name(header.runtime);
-  json[field::kBlas] = blas_name(header);
-  json[field::kBlasBeside] = blas_beside(header);
   return json;
 }
 

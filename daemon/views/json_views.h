@@ -37,6 +37,8 @@ const char* client_state(const ClientView& client);
 std::vector<std::string> fallback_texts(const ClientView& client);
 
 Json client_summary(const ClientView& client);
+// What that and the report of its run both say.
+Json client_basics(const ClientView& client);
 // Of another user's, for whoever may not look into it.
 Json stranger(const ClientView& client);
 Json client_details(const ClientView& client);
