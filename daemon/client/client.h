@@ -51,10 +51,6 @@ class Client {
   // Whether the process is stopped at this moment; it counts once no op has begun since the last
   // call.
   void set_process_stopped(bool stopped);
-  // At this moment: nobody wants it left alone, and it is not stopped.
-  bool may_be_changed() const {
-    return tuning_.allotment().shared_cores() != 0 && !process_.stopped && !process_.dying;
-  }
 
   tuner::SessionSummary session_summary() const;
   // As SessionDriver::fixed_team(), or threads of its own regions where it has ops that follow its

@@ -55,11 +55,6 @@ bool TimeSharing::has_demand(uint64_t client) const {
   return found == clients_.end() || !found->second.little;
 }
 
-std::optional<double> TimeSharing::demand(uint64_t client) const {
-  const auto found = clients_.find(client);
-  return found == clients_.end() ? std::nullopt : found->second.work.demand_over(kLongWindow);
-}
-
 std::optional<TimeSharing::Reason> TimeSharing::reason(uint64_t client) const {
   const auto found = clients_.find(client);
   return found == clients_.end() ? std::nullopt : found->second.reason;

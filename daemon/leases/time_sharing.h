@@ -63,8 +63,6 @@ class TimeSharing {
   std::optional<Reason> reason(uint64_t client) const;
   // Wants a processor most of the time, or nothing is known of that yet.
   bool has_demand(uint64_t client) const;
-  // The share of the time for which it lately wanted a processor.
-  std::optional<double> demand(uint64_t client) const;
 
  private:
   struct Client {

@@ -169,13 +169,10 @@ std::optional<ExternalLoad> external_load_between(const LoadReading& before,
   // Time as the kernel counted it; the unit that counted most has missed least.
   if (longest <= 0) return std::nullopt;
   for (const auto& [unit, ticks] : busy_by_unit) load.by_unit[unit] = ticks / longest;
-  double apart = 0;
-  for (const auto& [unit, share] : load.by_unit) apart += share;
   load.stolen = stolen / longest;
   const double own = ticks_of(after.processes, before) + ticks_of(after.relatives, before);
   // Also where no client may run: its masks may have come later, and its run's others have none.
   load.cores = std::max(0.0, busy - own) / longest;
-  load.beside_clients = std::max(0.0, load.cores - apart);
   return load;
 }
 

@@ -57,7 +57,6 @@ struct ExternalLoad {
   double stolen = 0;  // by other machines on this host
   // Share of each unit that no client may use, of all that kept it busy.
   std::map<int, double> by_unit;
-  double beside_clients = 0;  // the rest of `cores`: on units that clients use too
 };
 
 // Over `units` (the budget's); `clients_units` of them are where clients may run. nullopt when

@@ -2,13 +2,13 @@
 
 #include <cstring>
 
+#include "bindings/abi/choice_names.h"
+
 namespace optile::daemon {
 namespace {
 
 using base::Error;
 using base::ErrorKind;
-
-constexpr int kMaxPid = 1 << 22;  // the kernel's own limit
 
 Error refuse(const char* why) {
   return {ErrorKind::kInvalid, why};
@@ -53,7 +53,6 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
   if (raw.whole_program > OPTILE_WHOLE_SIZES_POOLS) return refuse("unknown way to attach");
 
   AttachRequest attach_request;
-  attach_request.reported_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
   attach_request.job = text_of(raw.job);
   attach_request.run_id = text_of(raw.run_id);
   attach_request.executable = text_of(raw.executable);
@@ -88,51 +87,15 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
 }
 
 const char* mode_name(optile_mode mode) {
-  switch (mode) {
-    case OPTILE_MODE_TUNE:
-      return "tune";
-    case OPTILE_MODE_OBSERVE:
-      return "observe";
-    case OPTILE_MODE_ADVISE:
-      return "advise";
-    case OPTILE_MODE_FREEZE:
-      return "freeze";
-    case OPTILE_MODE_OFF:
-      return "off";
-  }
-  return "unknown";
+  return abi::name_of(abi::kModes, mode);
 }
 
 const char* strategy_name(optile_strategy strategy) {
-  switch (strategy) {
-    case OPTILE_STRATEGY_AUTO:
-      return "auto";
-    case OPTILE_STRATEGY_1:
-      return "1";
-    case OPTILE_STRATEGY_2:
-      return "2";
-    case OPTILE_STRATEGY_UNIFORM:
-      return "uniform";
-    case OPTILE_STRATEGY_3:
-      return "3";
-    case OPTILE_STRATEGY_4:
-      return "4";
-    case OPTILE_STRATEGY_LOOK_AHEAD:
-      return "look-ahead";
-  }
-  return "unknown";
+  return abi::name_of(abi::kStrategies, strategy);
 }
 
 const char* respect_name(optile_respect respect) {
-  switch (respect) {
-    case OPTILE_RESPECT_CAP:
-      return "cap";
-    case OPTILE_RESPECT_EXACT:
-      return "exact";
-    case OPTILE_RESPECT_IGNORE:
-      return "ignore";
-  }
-  return "unknown";
+  return abi::name_of(abi::kRespects, respect);
 }
 
 const char* numerics_name(const AttachRequest& attach_request) {

@@ -12,11 +12,10 @@
 namespace optile::daemon {
 
 struct AttachRequest {
-  int pid = 0;           // from the socket; 0: not to be looked at or moved, `unseen` says why
-  unsigned uid = 0;      // from the socket
-  std::string unseen;    // "" where its process can be seen
-  int reported_pid = 0;  // what it calls itself, in its own pid namespace; for display
-  std::string job;       // processes of one user with the same one share as one; "" = none
+  int pid = 0;         // from the socket; 0: not to be looked at or moved, `unseen` says why
+  unsigned uid = 0;    // from the socket
+  std::string unseen;  // "" where its process can be seen
+  std::string job;     // processes of one user with the same one share as one; "" = none
   std::string run_id;
   std::string executable;
   std::string program;

@@ -57,7 +57,6 @@ TEST(ExternalLoad, IsBusyTimeMinusClientTime) {
   const auto load = external_load_between(before, counts.reading, {0, 1, 2, 3}, {0, 1, 2, 3});
   ASSERT_TRUE(load.has_value());
   EXPECT_NEAR(load->cores, 1.25, 1e-9);
-  EXPECT_NEAR(load->beside_clients, 1.25, 1e-9);
   EXPECT_TRUE(load->by_unit.empty());
 }
 
@@ -69,7 +68,6 @@ TEST(ExternalLoad, IsGivenPerUnitWhereNoClientRuns) {
   const auto load = external_load_between(before, counts.reading, {0, 1, 2, 3}, {0, 1});
   ASSERT_TRUE(load.has_value());
   EXPECT_EQ(load->by_unit, (std::map<int, double>{{2, 0.75}, {3, 0.0}}));
-  EXPECT_NEAR(load->beside_clients, 0.5, 1e-9);
   EXPECT_NEAR(load->cores, 1.25, 1e-9);
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/cpu_counter.h"
+#include "tests/daemon/fixtures/descriptors.h"
 #include "tests/daemon/fixtures/running_daemon.h"
 
 namespace {
@@ -158,19 +159,7 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   FakeConnection connection(attach_socket());
   const optile_attach_request attach_request = make_attach_request("gifts");
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec part{const_cast<optile_attach_request*>(&attach_request), sizeof attach_request};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &ends[1], sizeof(int));
-  ASSERT_EQ(sendmsg(connection.fd(), &message, 0), static_cast<ssize_t>(sizeof attach_request));
+  ASSERT_TRUE(test::send_with_fds(connection.fd(), attach_request, {ends[1]}));
   EXPECT_EQ(answer_on(connection), Answer::kAttachReply);
   close(ends[1]);
   char byte;
