@@ -54,19 +54,22 @@ std::string framework_of(const std::string& text) {
 }
 
 TEST(UnseenProgram, FindsImportedFramework) {
-  EXPECT_EQ(framework_of("import tensorflow as tf\n"), "TensorFlow");
-  EXPECT_EQ(framework_of("import os; import tensorflow.keras\n"), "TensorFlow");
-  EXPECT_EQ(framework_of("if True:\n  from tensorflow import data\n"), "TensorFlow");
-  EXPECT_EQ(framework_of("import os, jax, numpy\n"), "JAX");
-  EXPECT_EQ(framework_of("import jax.numpy as jnp"), "JAX");
-  EXPECT_EQ(framework_of("from flax import linen\n"), "JAX");
+  for (const char* text : {"import tensorflow as tf\n", "import os; import tensorflow.keras\n",
+                           "if True:\n  from tensorflow import data\n"}) {
+    EXPECT_EQ(framework_of(text), "TensorFlow") << text;
+  }
+  for (const char* text :
+       {"import os, jax, numpy\n", "import jax.numpy as jnp", "from flax import linen\n"}) {
+    EXPECT_EQ(framework_of(text), "JAX") << text;
+  }
 }
 
 TEST(UnseenProgram, IgnoresCommentsStringsAndOtherModules) {
-  EXPECT_EQ(framework_of("import torch\n# import tensorflow\nprint('import jax')\n"), "");
-  EXPECT_EQ(framework_of("from numpy import jax\n"), "");
-  EXPECT_EQ(framework_of("import numpy as jax\n"), "");
-  EXPECT_EQ(framework_of("import tensorflow_datasets\n"), "");
+  for (const char* text :
+       {"import torch\n# import tensorflow\nprint('import jax')\n", "from numpy import jax\n",
+        "import numpy as jax\n", "import tensorflow_datasets\n"}) {
+    EXPECT_EQ(framework_of(text), "") << text;
+  }
 }
 
 TEST(UnseenProgram, FindsFrameworkOfScript) {
