@@ -136,6 +136,7 @@ void GenerationClaim::grant_or_keep_alive() {
       const Time ttl = granted.value().ttl;
       lease_ = {granted.value().id, asked_at_ + ttl - ttl / kClaimMargin,
                 asked_at_ + ttl / kClaimKeepAlives};
+      if (granting && settings_.next_port) settings_.port = settings_.next_port();
       view_.unreachable = false;
       due_ = asked_at_;
     } else if (!granting && granted.error().kind == base::ErrorKind::kNotFound) {

@@ -40,6 +40,9 @@ class GenerationClaim {
     std::chrono::seconds last_call = kLastCall;
     bool grows = false;                // a node that comes later is taken in at once
     std::function<void()> answered{};  // after each answer: next_tick() may be earlier now
+    // For each lease: under the one before a generation may have begun that this node, which was to
+    // be its rank 0, never heard of, and whose ranks look for it at the port that it had then.
+    std::function<int()> next_port{};
   };
 
   // The store outlives it.

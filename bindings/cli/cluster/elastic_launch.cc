@@ -307,6 +307,7 @@ int launch_elastic(const Options& options) {
   claim.most = launch.nodes;
   claim.grows = launch.grows;
   claim.port = free_port();
+  claim.next_port = free_port;
   if (claim.port == 0) return give_up("no port is free for the ranks to meet at");
   const std::string name = claim.job, address = claim.address, token = claim.token;
   adopt_orphans();

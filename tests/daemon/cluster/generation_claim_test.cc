@@ -71,6 +71,24 @@ TEST_F(GenerationClaimTest, BeginsAtOnceWhereAllHaveComeAndElseBehindLastCall) {
   EXPECT_THAT(ranks(), ElementsAre(0, 1, 2));
 }
 
+// Under the former one a generation may have begun that this node never heard of.
+// fault: F62
+TEST_F(GenerationClaimTest, EachLeaseHasAPortOfItsOwn) {
+  int port = 100;
+  GenerationClaim::Settings settings;
+  settings.least = settings.most = 2;
+  settings.next_port = [&port] { return ++port; };
+  const Claimer& first = add_claimer(std::move(settings));
+  run(seconds(1));
+  EXPECT_TRUE(server_.revoke_lease(first.claim->lease()).ok());
+  run(seconds(10));
+  const Claimer& second = add(2, 2);
+  run(seconds(5));
+  ASSERT_TRUE(all_are(State::kStarted));
+  EXPECT_EQ(second.view().master_address, "at-t1");
+  EXPECT_EQ(second.view().master_port, 102);
+}
+
 // fault: F60
 TEST_F(GenerationClaimTest, NextGenerationIsOfThoseThatAreLeft) {
   Claimer& first = add(2, 3);

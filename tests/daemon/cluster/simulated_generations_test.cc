@@ -80,6 +80,7 @@ class ElasticLaunch {
     settings.token = token_;
     settings.grows = grows;
     settings.answered = [this] { schedule(); };
+    settings.next_port = [this] { return ++ports_; };
     claim_ = std::make_unique<GenerationClaim>(store_, std::move(settings));
     schedule();
     change_plan();
