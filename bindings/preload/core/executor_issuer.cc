@@ -32,8 +32,8 @@ uint64_t small_ticks = 0;
 // Of the step that runs: its admitted ops are told of.
 uint32_t listening = 0;
 
-// Where ops run side by side: how many are open, which is right without the lock too, and since
-// when one at least was.
+// How many are open, which is right without the lock too, and since when one at least was, where
+// ops run side by side.
 uint32_t open_ops = 0;
 uint64_t busy_since = 0;
 
@@ -151,6 +151,8 @@ void begin_executor_step() {
 }
 
 void count_small_op(uint64_t ticks) {
+  // What passes beside an op takes no time of the step's own.
+  if (__atomic_load_n(&open_ops, __ATOMIC_RELAXED) != 0) return;
   __atomic_fetch_add(&small_ticks, ticks, __ATOMIC_RELAXED);
 }
 
@@ -171,9 +173,15 @@ ExecutorOp::ExecutorOp(const optile_op_identity& identity, uint64_t instance, Ex
 }
 
 ExecutorOp::~ExecutorOp() {
-  if (flow_ == ExecutorFlow::kUnheard) return;
+  end();
+}
+
+void ExecutorOp::end() {
+  const ExecutorFlow flow = flow_;
+  flow_ = ExecutorFlow::kUnheard;
+  if (flow == ExecutorFlow::kUnheard) return;
   inside_op = false;
-  if (flow_ == ExecutorFlow::kSerial) {
+  if (flow == ExecutorFlow::kSerial) {
     end_serial();
   } else {
     end_concurrent();
@@ -188,6 +196,7 @@ void ExecutorOp::begin_serial(const optile_op_identity& identity, uint64_t insta
     return;
   }
   flow_ = ExecutorFlow::kSerial;
+  __atomic_fetch_add(&open_ops, 1, __ATOMIC_RELAXED);
   before_ = issue_as(issuer);
   if (instance != 0) issuer->context = instance;
   op_begin(&identity, &open_);
@@ -196,6 +205,7 @@ void ExecutorOp::begin_serial(const optile_op_identity& identity, uint64_t insta
 void ExecutorOp::end_serial() {
   op_end(&open_);
   issue_as(before_);
+  __atomic_fetch_sub(&open_ops, 1, __ATOMIC_RELAXED);
   turn.release();
 }
 

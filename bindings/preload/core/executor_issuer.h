@@ -53,6 +53,10 @@ class ExecutorOp {
   ExecutorOp(const ExecutorOp&) = delete;
   ExecutorOp& operator=(const ExecutorOp&) = delete;
 
+  // As the end of its life, and nothing the second time: where no destructor runs, since an
+  // exception leaves its computation (support/run_with_cleanup.h).
+  void end();
+
  private:
   void begin_serial(const optile_op_identity& identity, uint64_t instance);
   void begin_concurrent(const optile_op_identity& identity);

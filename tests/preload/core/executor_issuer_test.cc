@@ -119,5 +119,30 @@ TEST_F(ExecutorIssuer, TellsNothingOfMostStepsWhereSamplingMayPause) {
   });
 }
 
+TEST_F(ExecutorIssuer, CountsSmallOpsWhereNoOtherIsOpen) {
+  in_child([](FakeDaemon& daemon) {
+    begin_under(daemon, [](optile_plan_page&) {});
+    constexpr uint64_t kSmall = 5;  // ticks: less than what lies between two ops
+    for (const bool beside : {true, false}) {
+      begin_executor_step();
+      daemon.take_events();
+      {
+        const ExecutorOp one(identity_of(kOp + 1), 1, executor_flow());
+        if (beside) count_small_op(kSmall);
+      }
+      if (!beside) count_small_op(kSmall);
+      begin_executor_step();
+      uint64_t of_op = 0;
+      uint64_t observed = 0;
+      for (const optile_event& event : daemon.take_events()) {
+        if (event.kind == OPTILE_EVENT_OP) of_op = event.ticks;
+        if (event.kind == OPTILE_EVENT_STEP) observed = event.context;
+      }
+      CHECK_OR_EXIT(of_op > 0);
+      CHECK_OR_EXIT(observed == of_op + (beside ? 0 : kSmall));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace optile::preload

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "bindings/preload/support/run_with_cleanup.h"
+
 namespace optile::preload {
 namespace {
 
@@ -153,8 +155,7 @@ bool PoolArena::take(PoolTask* task, int slot) {
   return found;
 }
 
-// On a thread of the pool, perhaps inside a task of another arena that waits.
-void PoolArena::work() {
+int PoolArena::take_slot() {
   int slot = -1;
   while (!lock_.acquire()) {
   }
@@ -167,14 +168,40 @@ void PoolArena::work() {
     }
   }
   lock_.release();
-  const uint16_t before = here;
-  here = worker_of(width_, slot);
-  PoolTask task = {};
-  while (take(&task, slot)) {
-    task.run(task.held);
-    destroy(&task);
+  return slot;
+}
+
+struct PoolArena::Worker {
+  PoolArena* arena;
+  int slot;
+  uint16_t before;  // what the thread was
+  PoolTask task;
+
+  static void run(void* what) {
+    auto* worker = static_cast<Worker*>(what);
+    while (worker->arena->take(&worker->task, worker->slot)) {
+      worker->task.run(worker->task.held);
+      destroy(&worker->task);
+    }
+    here = worker->before;
   }
-  here = before;
+  // An exception leaves a task. What the task had scheduled is for nobody any more: who would have
+  // waited for it is left as well.
+  static void leave(void* what) {
+    auto* worker = static_cast<Worker*>(what);
+    do {
+      destroy(&worker->task);
+    } while (worker->arena->take(&worker->task, worker->slot));
+    here = worker->before;
+  }
+};
+
+// On a thread of the pool, perhaps inside a task of another arena that waits.
+void PoolArena::work() {
+  const int slot = take_slot();
+  Worker worker = {this, slot, here, {}};
+  here = worker_of(width_, slot);
+  run_with_cleanup(Worker::run, &worker, Worker::leave);
 }
 
 }  // namespace optile::preload

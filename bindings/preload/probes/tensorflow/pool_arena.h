@@ -40,10 +40,13 @@ class PoolArena {
  private:
   friend struct ArenaFunctions;
 
+  struct Worker;
+
   void schedule(PoolTask* task);
   void work();
   bool add(PoolTask* task, bool* begins);
   bool take(PoolTask* task, int slot);
+  int take_slot();
 
   const void* const* table_ = nullptr;  // first, as in any object with virtual functions
   void* pool_ = nullptr;

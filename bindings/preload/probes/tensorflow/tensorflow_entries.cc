@@ -1,7 +1,7 @@
 // TensorFlow's functions that a program's kernels pass through, interposed: the tables of virtual
 // functions of the wheels' classes are bound by symbol, so that a definition before theirs is taken
 // (no -Bsymbolic), and so are the calls of the C interface. An exception that leaves a kernel
-// passes through here; its turn is then never given back, and what waits for it goes on by itself.
+// passes through here.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,10 +10,12 @@
 #include "bindings/preload/probes/tensorflow/tensorflow_functions.h"
 #include "bindings/preload/probes/tensorflow/tensorflow_probe.h"
 #include "bindings/preload/runtimes/library_function.h"
+#include "bindings/preload/support/run_with_cleanup.h"
 
 using optile::preload::CpuWorkers;
 using optile::preload::function_behind;
 using optile::preload::LibraryFunction;
+using optile::preload::run_with_cleanup;
 using optile::preload::tensorflow_functions;
 using optile::preload::TensorflowCall;
 using optile::preload::TensorflowFunctions;
@@ -29,6 +31,17 @@ struct SessionOutput {
   const void* op;
   int index;
 };
+
+// Runs `work` as a part of `call`, which ends where an exception leaves it, too.
+template <typename Work>
+void run_inside(TensorflowCall* call, const Work& work) {
+  struct Inside {
+    TensorflowCall* call;
+    const Work* work;
+  } inside = {call, &work};
+  run_with_cleanup([](void* it) { (*static_cast<const Inside*>(it)->work)(); }, &inside,
+                   [](void* it) { static_cast<const Inside*>(it)->call->end(); });
+}
 
 uint64_t hash_of(const char* name) {
   return optile::base::hash_bytes(name, strlen(name)) | 1;
@@ -88,8 +101,8 @@ void TFE_Execute(void* op, void** results, int* result_count, void* status) {
   const char* const name = name_of == nullptr ? nullptr : name_of(op, status);
   const TensorflowCall::Kind kind = TensorflowCall::kind_of(name);
   const bool is_function = name != nullptr && kind == TensorflowCall::Kind::kFunction;
-  const TensorflowCall call(kind, is_function ? hash_of(name) : 0);
-  real(op, results, result_count, status);
+  TensorflowCall call(kind, is_function ? hash_of(name) : 0);
+  run_inside(&call, [&] { real(op, results, result_count, status); });
 }
 
 void TF_SessionRun(void* session, const void* run_options, const void* inputs,
@@ -105,9 +118,11 @@ void TF_SessionRun(void* session, const void* run_options, const void* inputs,
     asked = hash_of(output.op, hash_of(output.index, asked));
   }
   for (int i = 0; i < ntargets; ++i) asked = hash_of(targets[i], asked);
-  const TensorflowCall call(TensorflowCall::Kind::kFunction, asked | 1);
-  real(session, run_options, inputs, input_values, ninputs, outputs, output_values, noutputs,
-       targets, ntargets, run_metadata, status);
+  TensorflowCall call(TensorflowCall::Kind::kFunction, asked | 1);
+  run_inside(&call, [&] {
+    real(session, run_options, inputs, input_values, ninputs, outputs, output_values, noutputs,
+         targets, ntargets, run_metadata, status);
+  });
 }
 // NOLINTEND(readability-identifier-naming)
 

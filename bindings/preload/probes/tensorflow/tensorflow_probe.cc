@@ -10,6 +10,7 @@
 #include "bindings/preload/probes/tensorflow/step_function.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
+#include "bindings/preload/support/run_with_cleanup.h"
 #include "bindings/preload/support/shim_clock.h"
 
 namespace optile::preload {
@@ -26,7 +27,7 @@ thread_local Call open_call = Call::kNone;
 thread_local uint16_t narrow_to = 0;
 
 bool computes_op() {
-  return open_call == Call::kOp;
+  return open_call == Call::kEagerOp;
 }
 
 uint32_t open_functions = 0;  // outermost ones
@@ -74,6 +75,22 @@ void describe(const void* source, char name[OPTILE_NAME_BYTES], char shape[OPTIL
   if (trace.is_elsewhere()) from->functions->free_text(trace.text);
 }
 
+// A kernel that computes as an op. An exception may leave it: a custom one of the program's own
+// throws, or memory is short, on a thread where somebody catches it.
+struct Computation {
+  const TensorflowFunctions* functions;
+  void* device;
+  void* kernel;
+  void* context;
+  ExecutorOp* op;
+
+  static void run(void* what) {
+    const auto* it = static_cast<const Computation*>(what);
+    it->functions->compute(it->device, it->kernel, it->context);
+  }
+  static void end(void* what) { static_cast<const Computation*>(what)->op->end(); }
+};
+
 void compute_heard(const TensorflowFunctions& functions, void* device, void* kernel, void* context,
                    ExecutorFlow flow) {
   Kernel* known = find_kernel(kernel);
@@ -94,9 +111,10 @@ void compute_heard(const TensorflowFunctions& functions, void* device, void* ker
   const optile_op_identity identity = {known->key, flags, OPTILE_PROBE_TENSORFLOW, describe,
                                        &source};
   // Ops that the program issues one by one are known by their order, as elsewhere.
-  const ExecutorOp op(identity, computes_op() ? 0 : known->instance, flow);
+  ExecutorOp op(identity, computes_op() ? 0 : known->instance, flow);
+  Computation computation = {&functions, device, kernel, context, &op};
   const uint64_t begin = ticks();
-  functions.compute(device, kernel, context);
+  run_with_cleanup(Computation::run, &computation, Computation::end);
   note_execution(known, ticks() - begin, small_ticks());
 }
 
@@ -138,9 +156,9 @@ const CpuWorkers* narrowed_workers(const TensorflowFunctions& functions, const C
 }
 
 TensorflowCall::Kind TensorflowCall::kind_of(const char* name) {
-  if (name == nullptr) return Kind::kOp;
+  if (name == nullptr) return Kind::kEagerOp;
   if (strncmp(name, "__backward_", strlen("__backward_")) == 0) return Kind::kPartOfStep;
-  return strncmp(name, "__", 2) == 0 ? Kind::kFunction : Kind::kOp;
+  return strncmp(name, "__", 2) == 0 ? Kind::kFunction : Kind::kEagerOp;
 }
 
 TensorflowCall::TensorflowCall(Kind kind, uint64_t function)
@@ -156,7 +174,12 @@ TensorflowCall::TensorflowCall(Kind kind, uint64_t function)
 }
 
 TensorflowCall::~TensorflowCall() {
+  end();
+}
+
+void TensorflowCall::end() {
   if (!outermost_) return;
+  outermost_ = false;
   if (open_call == Kind::kFunction) {
     __atomic_store_n(&begins_step, 0, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&open_functions, 1, __ATOMIC_ACQ_REL);

@@ -23,7 +23,7 @@ class TensorflowCall {
  public:
   enum class Kind : uint8_t {
     kNone,
-    kOp,          // computed on this thread
+    kEagerOp,     // computed on this thread
     kFunction,    // or a graph: computed by the executor, a step or a part of one
     kPartOfStep,  // the backward half of a function that was called before
   };
@@ -35,6 +35,9 @@ class TensorflowCall {
   ~TensorflowCall();
   TensorflowCall(const TensorflowCall&) = delete;
   TensorflowCall& operator=(const TensorflowCall&) = delete;
+
+  // As the end of its life, and nothing the second time: where an exception leaves the call.
+  void end();
 
  private:
   bool outermost_;

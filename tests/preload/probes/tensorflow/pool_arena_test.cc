@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -180,6 +181,24 @@ TEST(PoolArena, NarrowestRunsTasksOnCallersThread) {
   });
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
   EXPECT_EQ(eigen->CurrentThreadId(), -1);
+}
+
+TEST(PoolArena, NarrowestOutlivesTaskThatThrows) {
+  const auto arena = std::make_unique<PoolArena>();
+  Pool pool(2);
+  arena->open(&pool, 1);
+  Eigen::ThreadPoolInterface* eigen = as_eigen(*arena);
+  const auto token = std::make_shared<int>(0);
+  int done = 0;
+  EXPECT_THROW(eigen->Schedule([&, token] {
+    eigen->Schedule([&done, token] { ++done; });  // nobody waits for it any more
+    throw std::runtime_error("a part of a kernel failed");
+  }),
+               std::runtime_error);
+  EXPECT_EQ(token.use_count(), 1);
+  EXPECT_EQ(eigen->CurrentThreadId(), -1);
+  eigen->Schedule([&done] { done += 10; });
+  EXPECT_EQ(done, 10);
 }
 
 TEST(PoolArena, RunsTasksThatTasksSchedule) {
