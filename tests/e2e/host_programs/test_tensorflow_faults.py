@@ -34,6 +34,20 @@ class TensorflowFaults(TensorflowTest):
         self.assert_close(untouched, losses)
         self.assertGreaterEqual(report["steps"], 80)
 
+    def test_dataset_that_forks(self):
+        losses, report = self.train("--strategy", "4", how="dataset", steps=100, batch=8)
+        self.assertEqual(100, len(losses))
+        self.assertLess(float.fromhex(losses[-1]), float.fromhex(losses[0]))
+        self.assertGreaterEqual(report["steps"], 95)
+        self.assertGreater(report["coverage"]["observed"], 0.1, report["coverage"])
+
+    def test_generated_graphs(self):
+        command = [PYTHON, SCRIPTS / "tensorflow_graphs.py", "--graphs", "5", "--runs", "24"]
+        steered = self.space.launched(command, "--search", "paper", "--strategy", "4",
+                                      deadline=PATIENCE)
+        self.assertEqual(0, steered.code, steered)
+        self.assertEqual(5, steered.stdout.count("model "), steered)
+
     def wait_for_steps(self, count, what):
         made = self.client()["steps"]
         wait_until(lambda: self.client()["steps"] >= made + count, what, PATIENCE)

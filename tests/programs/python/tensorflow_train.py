@@ -115,6 +115,25 @@ def train_beside_forks(steps, batch):
     return each_batch(steps, batch, forked)
 
 
+def train_from_forking_dataset(steps, batch):
+    """Its data come from a generator, which forks on TensorFlow's own thread in mid-step."""
+    step, fork = tf.function(step_of(branches())), multiprocessing.get_context("fork")
+    images, labels = batches(16, batch)
+
+    def generate():
+        for number in range(steps):
+            if number % 20 == 19:
+                with fork.Pool(2) as pool:
+                    if pool.map(square, [64, 64]) != [64.0 ** 3] * 2:
+                        raise SystemExit("a child computed something else")
+            begin = number % 16 * batch
+            yield images[begin:begin + batch], labels[begin:begin + batch]
+    signature = (tf.TensorSpec((batch, 32, 32, 3)), tf.TensorSpec((batch,), tf.int64))
+    data = tf.data.Dataset.from_generator(generate, output_signature=signature)
+    data = data.map(lambda image, label: (image / 1.0, label), num_parallel_calls=2).prefetch(2)
+    return [float(step(image, label)) for image, label in data]
+
+
 def train_in_session(steps, batch):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
@@ -136,7 +155,8 @@ def train_in_session(steps, batch):
 
 HOW = {"fit": train_by_fit, "function": train_function, "eager": train_by_hand,
        "session": train_in_session, "branches": train_branches, "turns": train_in_turns,
-       "errors": train_through_errors, "forks": train_beside_forks}
+       "errors": train_through_errors, "forks": train_beside_forks,
+       "dataset": train_from_forking_dataset}
 
 
 def main():
