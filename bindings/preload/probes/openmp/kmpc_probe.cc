@@ -3,6 +3,7 @@
 // trampoline does (masks, counters) is left out here.
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <utility>
 
@@ -31,7 +32,7 @@ LibraryFunction behind_push = {"__kmpc_push_num_threads"};
 LibraryFunction behind_serialized = {"__kmpc_serialized_parallel"};
 
 // The number of threads that the next region of this thread names itself; 0 = it does not.
-thread_local unsigned threads_pending = 0;
+thread_local uint16_t threads_pending = 0;
 
 // A variadic function reads no more of its arguments than it was told, so more may be handed over.
 template <size_t... Index>
@@ -122,7 +123,8 @@ void __kmpc_push_num_threads(void* where, int thread, int threads) {
   using Push = void (*)(void*, int, int);
   const auto push = reinterpret_cast<Push>(region_function(behind_push, where));
   // A clause with another number than it may name is one all the same.
-  threads_pending = threads > 0 ? static_cast<unsigned>(threads) : 1U;
+  const int most = threads < UINT16_MAX ? threads : UINT16_MAX;
+  threads_pending = most > 0 ? static_cast<uint16_t>(most) : uint16_t{1};
   if (push != nullptr) push(where, thread, threads);
 }
 

@@ -24,7 +24,7 @@ using Call = TensorflowCall::Kind;
 // Of the calling thread: the call that it is inside of, and how wide the kernel on it may be; 0 =
 // as wide as the pool. Small, as is what loads with a program.
 thread_local Call open_call = Call::kNone;
-thread_local uint16_t narrow_to = 0;
+thread_local uint8_t narrow_to = 0;
 
 bool computes_op() {
   return open_call == Call::kEagerOp;
@@ -40,7 +40,7 @@ int threads_of_pool() {
 
 int set_width(int width) {
   const int before = narrow_to;
-  narrow_to = static_cast<uint16_t>(width > 0 && width <= kWidestView ? width : 0);
+  narrow_to = static_cast<uint8_t>(width > 0 && width <= kWidestView ? width : 0);
   return before;
 }
 
