@@ -15,7 +15,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Optional
 
-from unequal_ranks import BUSY, HERE, bound, comparison_parser, run_ranks, two_cores
+from unequal_ranks import BUSY, HERE, bound, run_ranks, two_cores
 
 sys.path.insert(0, str(HERE.parent))
 

@@ -182,10 +182,10 @@ void check_division(const std::vector<double>& parts, int micro_batches, const J
 }
 
 void check_replicas(const JobPlan& plan, Fault& fault) {
-  if (plan.replicas < 1) fault.add(field::kReplicas, "are 1 at least");
-  if (!fault.text.empty() || plan.replicas == 1) return;
+  if (plan.replicas.count < 1) fault.add(field::kReplicas, "are 1 at least");
+  if (!fault.text.empty() || plan.replicas.count == 1) return;
   if (plan.kind == PlanKind::kShares ||
-      plan.ranks.size() % static_cast<std::size_t>(plan.replicas) != 0) {
+      plan.ranks.size() % static_cast<std::size_t>(plan.replicas.count) != 0) {
     fault.add(field::kReplicas, "are of a pipeline or a placement, and equal parts of its ranks",
               base::ErrorKind::kUnavailable);
   }
@@ -236,10 +236,11 @@ JobPlan plan_in(const PlanJson& json, Fault& fault) {
   plan.micro_batches =
       static_cast<int>(integer_in(json, field::kMicroBatches, kMostMicroBatches, fault));
   if (tells(json, field::kReplicas)) {
-    plan.replicas = static_cast<int>(integer_in(json, field::kReplicas, kMaxPlanRanks, fault));
+    plan.replicas.count =
+        static_cast<int>(integer_in(json, field::kReplicas, kMaxPlanRanks, fault));
   }
   if (tells(json, field::kChoice)) {
-    plan.choice = text_in(json, field::kChoice, kMaxPlanReason, fault);
+    plan.replicas.choice = text_in(json, field::kChoice, kMaxPlanReason, fault);
   }
   if (tells(json, field::kGeneration)) {
     plan.generation.number = integer_in(json, field::kGeneration, kMostSteps, fault);
@@ -304,8 +305,8 @@ PlanJson to_json(const JobPlan& plan) {
           {field::kKind, kKinds[static_cast<std::size_t>(plan.kind)]},
           {field::kSchedule, plan.schedule},
           {field::kMicroBatches, plan.micro_batches},
-          {field::kReplicas, plan.replicas},
-          {field::kChoice, plan.choice},
+          {field::kReplicas, plan.replicas.count},
+          {field::kChoice, plan.replicas.choice},
           {field::kGeneration, plan.generation.number},
           {field::kLostNodes, plan.generation.lost_nodes},
           {field::kPublication, plan.publication.state},

@@ -51,6 +51,12 @@ struct PlanChange {
   std::string reason;  // why it was taken back
 };
 
+// Of the model, each on as many ranks; the first ranks run the first one.
+struct PlanReplicas {
+  int count = 1;
+  std::string choice;  // why so many ranks run one model; "": nobody chose
+};
+
 // Of a job that outlives its nodes.
 struct PlanGeneration {
   int64_t number = 0;                   // how often they have agreed; 0: it is no such job
@@ -74,8 +80,7 @@ struct JobPlan {
   PlanKind kind = PlanKind::kShares;
   std::string schedule;  // of a pipeline
   int micro_batches = 0;
-  int replicas = 1;    // of the model, each on as many ranks; the first ranks run the first one
-  std::string choice;  // why so many ranks run one model; "": nobody chose
+  PlanReplicas replicas;
   PlanGeneration generation;
   PlanPublication publication;
   std::optional<double> predicted_seconds;  // of a step

@@ -53,8 +53,8 @@ TEST(JobPlan, WithoutReplicasHasOne) {
   json.erase("choice");
   const base::Result<JobPlan> read = read_job_plan(json);
   ASSERT_TRUE(read.ok()) << read.message();
-  EXPECT_EQ(read.value().replicas, 1);
-  EXPECT_EQ(read.value().choice, "");
+  EXPECT_EQ(read.value().replicas.count, 1);
+  EXPECT_EQ(read.value().replicas.choice, "");
 }
 
 TEST(JobPlan, TellsHowFarTheClusterHasAgreed) {

@@ -32,8 +32,8 @@ inline JobPlan pipeline_plan(const std::string& job, int64_t epoch, int64_t step
 
 inline JobPlan hybrid_plan(const std::string& job, int64_t epoch, int64_t step) {
   JobPlan plan = pipeline_plan(job, epoch, step);
-  plan.replicas = 2;
-  plan.choice = "2 ranks run a model 1.31 times as fast as one (measured)";
+  plan.replicas.count = 2;
+  plan.replicas.choice = "2 ranks run a model 1.31 times as fast as one (measured)";
   plan.ranks.insert(plan.ranks.end(), {plan.ranks[0], plan.ranks[1]});
   PlanChange& change = plan.changes.front();
   for (std::vector<double>* of_ranks :

@@ -2,7 +2,6 @@
 it goes on under the last one."""
 import base64
 import json
-import os
 import unittest
 
 from daemon.test_cluster import USER, WHEEL_PYTHON, ClusterTest
