@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   require(is_cluster_name(record.value().node) && is_cluster_name(plan.job), "names are names");
   require(plan.ranks.size() <= kMaxPlanRanks && plan.changes.size() <= kMaxPlanChanges,
           "lists are limited");
-  for (const std::string& one : {plan.choice, plan.schedule}) {
+  for (const std::string& one : {plan.replicas.choice, plan.schedule}) {
     require(one == printable(one), "texts are printable");
   }
   const std::string again = to_text(record.value());

@@ -230,7 +230,7 @@ void ClusterDisturbances::start_other_version(const SimulatedNode& node) {
   cluster_.service().mark_end(kMembershipTtl);
   for (const auto& [key, value] :
        {std::pair(kSimulatedKeys.node(node.machine.name), record),
-        std::pair(kSimulatedKeys.plan(7, "job-of-" + node.machine.name), plan)}) {
+        std::pair(kSimulatedKeys.plan(7, "job-of-" + node.machine.name, "later"), plan)}) {
     static_cast<void>(server.commit({{key_is_absent(key)}, {put_key(key, value, lease)}}));
   }
   cluster_.note(node.machine.name + " has a daemon of a later version");
