@@ -92,9 +92,9 @@ void SimulatedStore::request(RequestKind kind, std::function<base::Result<T>(Mem
   // It outlives this store: what was sent arrives.
   const auto arrive = [&world = world_, &service = service_, &link, back = draw_delay(), kind,
                        ask = std::move(ask), settle, lost, process = std::weak_ptr(process_)] {
-    using State = SimulatedService::State;
-    if (service.state() == State::kRefusing) return settle(lost);
-    if (service.state() == State::kSilent || service.state() == State::kHalted) return;
+    using Is = SimulatedService::State;
+    if (service.state() == Is::kRefusing) return settle(lost);
+    if (service.state() == Is::kSilent || service.state() == Is::kHalted) return;
     service.count(kind);
     base::Result<T> outcome = ask(service.server());
     if (kind == RequestKind::kCommit) service.note_commit(process);
