@@ -129,6 +129,14 @@ class Assisted(unittest.TestCase):
         self.assertEqual(0, world.switches)
         self.assertFalse(world.correction.report()["assistants"]["run"])
 
+    def test_absent_command_stops_nothing(self):
+        with mock.patch.object(assistants, "find_command", side_effect=RuntimeError("absent")):
+            world = CorrectedWorld(2)
+            world.correction = corrections.AssistedCorrection(
+                world.correction, world.controller, world.graph, [1] * len(world.seconds), MEMORY)
+        world.run(20)
+        self.assertFalse(world.correction.report()["assistants"]["run"])
+
     def test_answer_to_a_former_plan_is_none(self):
         world = self.assist(CorrectedWorld(2))
         world.run(7)  # a window; its answer is not read yet

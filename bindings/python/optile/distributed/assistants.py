@@ -6,6 +6,7 @@ beside the steps of rank 0; here is what they are told, and what becomes of thei
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -182,18 +183,22 @@ class AssistantsCommand:
     proposed any more."""
 
     def __init__(self) -> None:
-        """Raises RuntimeError where there is no such command."""
-        self._running: Optional[subprocess.Popen[bytes]] = subprocess.Popen(
-            ["nice", "-n", str(_NICE), find_command(), "place", "assistants"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-        )  # fmt: skip
+        self._running: Optional[subprocess.Popen[bytes]] = None
         self._unread = b""
         self._awaited = 0  # answers
         self._outdated = 0  # of them, those of samples before the last begin()
-        for stream in (self._running.stdin, self._running.stdout):
+        try:
+            self._running = running = subprocess.Popen(
+                ["nice", "-n", str(_NICE), find_command(), "place", "assistants"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+            )  # fmt: skip
+        except (OSError, RuntimeError):
+            return
+        for stream in (running.stdin, running.stdout):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-            fcntl.fcntl(stream.fileno(), getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)
+            with contextlib.suppress(OSError):  # an account may have only so much of pipes
+                fcntl.fcntl(stream.fileno(), getattr(fcntl, "F_SETPIPE_SZ", 1031), _PIPE_BYTES)
 
     @property
     def runs(self) -> bool:

@@ -68,7 +68,6 @@ class AssistedCorrection:
         self, search: Correction, controller: PlacementController, graph: UnitGraph,
         elements: Sequence[int], resources: Resources,
     ) -> None:  # fmt: skip
-        """Raises RuntimeError where there is no such command."""
         self._search = search
         self._controller = controller
         self._moves = ProposedMoves(graph, elements, resources)

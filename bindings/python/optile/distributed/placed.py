@@ -240,13 +240,15 @@ class PlacementTraining:
 
     def _begin_correction(self, assisted: bool, elements: Sequence[int]) -> Optional[Correction]:
         """Collective; of rank 0."""
-        search = SearchCorrection(self.controller, self._graph, self._nodes)
+        search = None
+        if dist.get_rank() == 0:
+            search = SearchCorrection(self.controller, self._graph, self._nodes)
         if not assisted:
-            return search if dist.get_rank() == 0 else None
+            return search
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         every = gather_objects((measured_copy(self._clock), free))
         resources = Resources([seconds for seconds, _ in every], [free for _, free in every])
-        if dist.get_rank() > 0:
+        if search is None:
             return None
         return AssistedCorrection(search, self.controller, self._graph, elements, resources)
 
