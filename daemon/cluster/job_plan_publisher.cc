@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/cluster/key_numbers.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -29,10 +31,10 @@ std::string what_is_against(const LaunchClaim& claim, const std::string& text) t
            printable(json.at("node").get<std::string>());
   }
   const bool runs = json.at("state").get<std::string>() == "in";
-  if (!runs || json.at("generation").get<int64_t>() != claim.generation) {
+  if (!runs || whole_number(json, "generation", kMostTimes) != claim.generation) {
     return "generation " + std::to_string(claim.generation) + " of job " + claim.job + " has ended";
   }
-  return json.at("rank").get<int>() == 0 ? "" : "this node has not rank 0 of job " + claim.job;
+  return small_number(json, "rank") == 0 ? "" : "this node has not rank 0 of job " + claim.job;
 } catch (const PublishedJson::exception&) {
   return "the claim of job " + claim.job + " cannot be read";
 }
@@ -55,7 +57,7 @@ PublishedJson published_division(const PlanDivision& division) {
 }
 
 PlanDivision read_published_division(const PublishedJson& json) {
-  return {json.at("parts").get<std::vector<double>>(), json.at("micro_batches").get<int>()};
+  return {json.at("parts").get<std::vector<double>>(), small_number(json, "micro_batches")};
 }
 
 bool same_plan(const PublishedPlan& one, const PublishedPlan& other) {
@@ -80,12 +82,12 @@ base::Result<PublishedPlan> read_published_plan(const std::string& text) try {
   if (text.size() > kMostPublishedBytes) return base::invalid("it is too long");
   const PublishedJson json = PublishedJson::parse(text);
   PublishedPlan plan;
-  plan.protocol = json.at("protocol").get<int>();
+  plan.protocol = small_number(json, "protocol");
   if (plan.protocol != kClusterProtocol) return plan;
   plan.token = json.at("token").get<std::string>();
-  plan.generation = json.at("generation").get<int64_t>();
+  plan.generation = whole_number(json, "generation", kMostTimes);
   plan.run = json.at("run").get<std::string>();
-  plan.epoch = json.at("epoch").get<int64_t>();
+  plan.epoch = whole_number(json, "epoch", kMostTimes);
   plan.division = read_published_division(json.at("plan"));
   if (!json.at("way_back").is_null()) plan.way_back = read_published_division(json.at("way_back"));
   return plan;

@@ -271,7 +271,8 @@ TEST_F(JobPlanPublisherTest, HostileKeysAreNoClaimsAndNoPlans) {
     EXPECT_EQ(settle(node, claim_of("t1"), ++epoch), PublicationState::kRefused) << text;
   }
   claim("t1");
-  for (const char* text : {"{", "[]", R"({"protocol": 1})", R"({"protocol": 2})"}) {
+  for (const char* text :
+       {"{", "[]", R"({"protocol": 1})", R"({"protocol": 2})", R"({"protocol": 1e300})"}) {
     put(kOwnerKeys.published("train"), text, 0);
     EXPECT_EQ(settle(node, claim_of("t1"), ++epoch), PublicationState::kRefused) << text;
     EXPECT_THAT(reason(node, claim_of("t1"), epoch), HasSubstr("another version of optile"));
